@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -132,3 +133,109 @@ class Flaky:
         if tries < self.failures:
             raise Broken(tries)
         return number
+
+
+class Deadly:
+    """Kills its worker, until it was tried often enough."""
+
+    def __init__(self, folder: str, victims: int, deadly: int = 3) -> None:
+        self.folder = folder
+        self.victims = victims
+        self.deadly = deadly
+
+    async def __call__(self, number: int) -> int:
+        if number == self.deadly:
+            tries = len(list(Path(self.folder).glob("try-*")))
+            Path(self.folder, f"try-{tries}").touch()
+            if tries < self.victims:
+                os.kill(os.getpid(), signal.SIGKILL)
+        await asyncio.sleep(0.05)
+        return number
+
+
+class Pausing:
+    """The first item stops its worker, which comes back when the others have long ended."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    async def __call__(self, number: int) -> int:
+        first = Path(self.folder, "paused")
+        if number == 0 and not first.exists():
+            first.write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGSTOP)
+            await asyncio.sleep(0)
+            return -1
+        await asyncio.sleep(0.01)
+        return number
+
+
+async def blocks_the_loop(seconds: float) -> float:
+    """What a user should not do: the worker must not be taken for dead."""
+    time.sleep(seconds)
+    return seconds
+
+
+async def noted(number: int) -> int:
+    await asyncio.sleep(0.01)
+    return number
+
+
+async def three_calls(number: int) -> list[int]:
+    """Calls inside an item, bounded by a cap of the driver's."""
+    made = [
+        fanwise.call(noted, 10 * number + each, needs="api", estimate=fanwise.Usage(tokens=5))
+        for each in range(3)
+    ]
+    return [*await asyncio.gather(*made)]
+
+
+class FlakyCall:
+    """A call that fails at first, and is retried inside the item."""
+
+    def __init__(self, folder: str) -> None:
+        self.flaky = Flaky(folder, failures=1)
+
+    async def __call__(self, number: int) -> int:
+        retry = fanwise.Retry(2, base_s=0.01)
+        return await fanwise.call(self.flaky, number, needs="api", retry=retry, name="flaky")
+
+
+async def nested(number: int) -> list[int]:
+    inside = await fanwise.fan_out(
+        lambda each: each + 1, [10 * number, 10 * number + 1], name="inside", needs=lambda _: "api"
+    )
+    return inside.values()
+
+
+class NestedHere:
+    """A fan-out inside an item, with async work that leaves a trace for each attempt."""
+
+    def __init__(self, folder: str, deadly: bool = False) -> None:
+        self.folder = folder
+        self.deadly = deadly
+
+    async def __call__(self, number: int) -> list[int]:
+        found = await fanwise.fan_out(self.inner, range(4), cap=1, key=str, name="inside")
+        return found.values()
+
+    async def inner(self, number: int) -> int:
+        tries = len(list(Path(self.folder).glob(f"{number}-*")))
+        Path(self.folder, f"{number}-{tries}").touch()
+        if self.deadly and number == 2 and tries == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        await asyncio.sleep(0.02)
+        return number
+
+
+async def long_call(folder: str) -> None:
+    await fanwise.call(until_cancelled, folder, needs="api")
+
+
+def sync_that_fans_out(_: object) -> Any:
+    return fanwise.fan_out_sync(double, [1])
+
+
+async def streams(_: object) -> None:
+    async with fanwise.fan_out_stream(double, [1]):
+        pass

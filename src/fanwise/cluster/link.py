@@ -14,11 +14,15 @@ import platform
 from collections.abc import Callable
 from concurrent.futures import Future
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from fanwise.core.outcome import Usage
 
 MOST_OPEN = 2
+FORGET = 0.98
+SILENT_S = 1.5
+"""A worker that is silent for so long is lost, and for three times its longest silence so far: on
+a machine that has far too much to do, everybody is late."""
 
 
 class AttemptStart(NamedTuple):
@@ -37,6 +41,14 @@ class WorkerBatch(NamedTuple):
     works: tuple[tuple[bytes, bytes], ...]
     starts: tuple[AttemptStart, ...]
     cancels: tuple[int, ...]
+    answers: tuple[Answer, ...]
+
+
+class NestedItem(NamedTuple):
+    """An item of a fan-out that an item on the worker began: the worker has it."""
+
+    fan_out: int
+    position: int
 
 
 class AttemptEnd(NamedTuple):
@@ -48,6 +60,26 @@ class AttemptEnd(NamedTuple):
     ran_s: float
     first_token_s: float | None
     usage: Usage | None
+    lag_s: float = 0.0
+    in_flight: int = 0
+
+
+class Question(NamedTuple):
+    """From an item on a worker to its driver."""
+
+    number: int
+    attempt: int
+    kind: Literal["call", "ended", "fan_out", "withdraw"]
+    """May a call begin; it has ended; run this fan-out; never mind."""
+    data: bytes
+
+
+class Answer(NamedTuple):
+    """From the driver to an item on a worker."""
+
+    question: int
+    value: bytes | None
+    error: bytes | None
 
 
 class WorkerInfo(NamedTuple):
@@ -66,33 +98,40 @@ def versions() -> dict[str, str]:
 class Link:
     """Sends batches to one worker, and passes on what it answers.
 
-    `ended` is called for each end, `lost` once, when a call fails; neither after `fence`.
+    `said` is called for each end and question, `lost` once, when a call fails; neither is called
+    after `fence`.
     """
 
     def __init__(
         self,
         actor: Any,
         node_id: str,
+        alone: bool,
         loop: asyncio.AbstractEventLoop,
-        ended: Callable[[Link, AttemptEnd], None],
+        said: Callable[[Link, AttemptEnd | Question], None],
         lost: Callable[[Link, str], None],
     ) -> None:
         self.actor = actor
         self.node_id = node_id
+        self.alone = alone
+        """Whether it performs one attempt at a time."""
         self.name = ""
         self.in_flight: set[int] = set()
         """The numbers of the attempts that it has."""
         self.heard_at = loop.time()
+        self.longest_s = 0.0
+        """The longest silence of late, which the next one is compared with."""
         self.fenced = False
         """Whatever it says from now on is not heard."""
         self._loop = loop
-        self._ended = ended
+        self._said = said
         self._lost = lost
         self._sequence = 0
         self._known: set[bytes] = set()
         self._works: list[tuple[bytes, bytes]] = []
         self._starts: list[AttemptStart] = []
         self._cancels: list[int] = []
+        self._answers: list[Answer] = []
         self._open = 0
         self._soon = False
 
@@ -108,17 +147,28 @@ class Link:
         self._cancels.append(number)
         self._exchange_soon()
 
+    def answer(self, answer: Answer) -> None:
+        self._answers.append(answer)
+        self._exchange_soon()
+
     def fence(self) -> None:
         self.fenced = True
+
+    def silent(self, now: float) -> str | None:
+        """Why it is to be given up; None: it was heard not long ago."""
+        seconds = now - self.heard_at
+        return (
+            f"silent for {seconds:.1f} s" if seconds > max(SILENT_S, 3 * self.longest_s) else None
+        )
 
     def move(
         self,
         loop: asyncio.AbstractEventLoop,
-        ended: Callable[[Link, AttemptEnd], None],
+        said: Callable[[Link, AttemptEnd | Question], None],
         lost: Callable[[Link, str], None],
     ) -> None:
         """Go on with this worker on another loop. Nothing is in flight."""
-        self._loop, self._ended, self._lost = loop, ended, lost
+        self._loop, self._said, self._lost = loop, said, lost
         self._open, self._soon = 0, False
         self.listen()
 
@@ -134,14 +184,18 @@ class Link:
 
     def _exchange(self) -> None:
         self._soon = False
-        news = self._starts or self._cancels
+        news = self._starts or self._cancels or self._answers
         if self.fenced or self._open >= (MOST_OPEN if news else 1):
             return
         batch = WorkerBatch(
-            self._sequence, tuple(self._works), tuple(self._starts), tuple(self._cancels)
+            self._sequence,
+            tuple(self._works),
+            tuple(self._starts),
+            tuple(self._cancels),
+            tuple(self._answers),
         )
         self._sequence += 1
-        self._works, self._starts, self._cancels = [], [], []
+        self._works, self._starts, self._cancels, self._answers = [], [], [], []
         self._open += 1
         try:
             answer = self.actor.exchange.remote(pickle.dumps(batch, protocol=5)).future()
@@ -162,12 +216,15 @@ class Link:
         if self.fenced:
             return
         try:
-            ends: list[AttemptEnd] = pickle.loads(answer.result())
+            messages: list[AttemptEnd | Question] = pickle.loads(answer.result())
         except Exception as error:
             self._lost(self, f"{type(error).__name__}: {str(error).splitlines()[0]}")
             return
-        self.heard_at = self._loop.time()
-        for end in ends:
-            self.in_flight.discard(end.number)
-            self._ended(self, end)
+        now = self._loop.time()
+        self.longest_s = max(now - self.heard_at, FORGET * self.longest_s)
+        self.heard_at = now
+        for message in messages:
+            if isinstance(message, AttemptEnd):
+                self.in_flight.discard(message.number)
+            self._said(self, message)
         self._exchange_soon()

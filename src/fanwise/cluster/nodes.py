@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -15,7 +14,6 @@ from fanwise.cluster.link import WorkerInfo, versions
 from fanwise.cluster.worker import RayWorker
 from fanwise.errors import ClusterError
 
-LOOK_AGAIN_S = 1.0
 END_S = 2.0
 
 
@@ -46,8 +44,6 @@ class WorkerNeeds(msgspec.Struct, frozen=True, kw_only=True):
 class Nodes:
     """Which nodes live, and who works there."""
 
-    advice = "Look at `ray status`: is there a node with free resources, and fanwise on it?"
-
     def __init__(self, needs: WorkerNeeds) -> None:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -61,34 +57,32 @@ class Nodes:
         self._workers: Counter[str] = Counter()
         self._suspects: set[str] = set()
         """Nodes whose workers fell silent. Ray may believe in them for a minute."""
-        self._looked_at = 0.0
-        self._look()
+        self.learn(self.ask())
 
-    def changed(self) -> bool:
-        """Whether a node may have joined since the last time; asks Ray once a second."""
-        if time.monotonic() - self._looked_at < LOOK_AGAIN_S:
-            return False
-        before = dict(self._rooms)
-        self._look()
-        return self._rooms != before
+    def ask(self) -> list[dict[str, Any]] | None:
+        """The nodes that live, by Ray, which takes a while to see a death. Blocks."""
+        try:
+            return [node for node in self._ray.nodes() if node["Alive"]]
+        except Exception:  # Ray does not answer now: what was known stays
+            return None
 
-    def _look(self) -> None:
-        with contextlib.suppress(Exception):  # Ray does not answer now: what was known stays
-            alive = [node for node in self._ray.nodes() if node["Alive"]]
-            self._rooms = {node["NodeID"]: self._needs.room(node["Resources"]) for node in alive}
-            self._names |= {node["NodeID"]: node["NodeManagerHostname"] for node in alive}
-        self._looked_at = time.monotonic()
+    def learn(self, alive: list[dict[str, Any]] | None) -> None:
+        if alive is None:
+            return
+        self._rooms = {node["NodeID"]: self._needs.room(node["Resources"]) for node in alive}
+        self._names |= {node["NodeID"]: node["NodeManagerHostname"] for node in alive}
 
     def missing(self) -> Iterator[str]:
         """A node for each worker that there is room for."""
-        for node_id, room in self._rooms.items():
-            if node_id not in self._suspects:
-                for _ in range(room - self._workers[node_id]):
-                    yield node_id
-
-    def least_used(self) -> str:
         trusted = [each for each in self._rooms if each not in self._suspects]
-        return min(trusted or self._rooms, key=lambda each: self._workers[each])
+        for node_id in trusted or self._rooms:
+            for _ in range(self._rooms[node_id] - self._workers[node_id]):
+                yield node_id
+
+    def least_used(self, sure: Collection[str]) -> str:
+        """A node for a worker on top of what is planned; best one that is `sure` to live."""
+        known = [each for each in self._rooms if each in sure]
+        return min(known or self._rooms, key=lambda each: self._workers[each])
 
     def start_worker(self, node_id: str, *, alone: bool) -> Any:
         """An actor on this node. Retries are the driver's, so Ray makes none."""
@@ -116,9 +110,9 @@ class Nodes:
                 )
         return f"{self._names.get(node_id, info.node)}-{node_id[:6]}/{info.pid}"
 
-    def lost(self, node_id: str, actor: Any, *, silent: bool = False) -> None:
+    def lost(self, node_id: str, actor: Any, *, alone: bool, silent: bool = False) -> None:
         """A worker is gone, or is made to go."""
-        self._workers[node_id] -= 1
+        self._workers[node_id] -= not alone
         if silent:
             self._suspects.add(node_id)
         with contextlib.suppress(Exception):

@@ -14,30 +14,39 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import itertools
+import logging
+import math
+import pickle
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any
 
-from fanwise.cluster.link import AttemptEnd, AttemptStart, Link, WorkerInfo
+from fanwise.cluster.link import AttemptEnd, AttemptStart, Link, NestedItem, Question, WorkerInfo
+from fanwise.cluster.nested_driver import NestedOfItem
 from fanwise.cluster.nodes import Nodes
 from fanwise.cluster.shipping import pack, pack_work, unpack, unpack_error
-from fanwise.errors import ClusterError, WorkerLost
+from fanwise.errors import ClusterError, WorkerLost, one_line
 from fanwise.kernel import meter
-from fanwise.kernel.open_item import Elsewhere, OpenItem
+from fanwise.kernel.events import WorkerGone, WorkerJoined
+from fanwise.kernel.open_item import OpenItem
 from fanwise.kernel.patient_future import PatientFuture
 from fanwise.kernel.scope import current
+from fanwise.kernel.threads import Threads
 from fanwise.kernel.work import Attempter, check_work
 
 LOOK_S = 0.2
-SILENT_S = 1.5
-"""Five beats of a worker."""
+ASK_S = 1.0
+"""So often Ray is asked for nodes that have joined."""
 LOST_AT_MOST = 3
 READY_S = 60.0
 SOON_S = 5.0
 """A fan-out waits so long for more workers than the first, so that they share its first items."""
 
 
+ADVICE = "Look at `ray status`: is there a node with free resources, and fanwise on it?"
+NOTHING_SENT = pack((None, None), "nothing")
+_log = logging.getLogger(__name__)
 _numbers = itertools.count()
 """Of attempts: a worker may be used by one pool after the other."""
 
@@ -55,6 +64,10 @@ class RemoteAttempt(PatientFuture[None]):
         self.item = item
         self.of: OpenItem[Any, Any] | None = timed_by
         self.link: Link | None = None
+        self.nested: NestedOfItem | None = None
+        """What it has asked for."""
+        self.pinned = False
+        """Whether it must be made by the worker of the item around."""
         self.lost: tuple[str, ...] = ()
         """The workers that died with it."""
         self.interruption: asyncio.CancelledError | None = None
@@ -73,7 +86,7 @@ class RemoteAttempt(PatientFuture[None]):
     def outcome(self) -> Any:
         """The value, or the error that is raised."""
         end, error = self.end, self.error
-        self.end = self.error = self.of = None  # an error's traceback will hold this
+        self.end = self.error = self.of = self.nested = None  # an error's traceback will hold this
         if end is None:
             raise error or self.interruption or asyncio.CancelledError
         if end.error is not None:
@@ -96,8 +109,8 @@ class WorkerPool:
         self.nodes = nodes
         self._attempts: dict[int, RemoteAttempt] = {}
         self._links: list[Link] = [*links]
-        self._starting: dict[Link, bool] = {}
-        """Workers that are not ready, and whether they are for a single attempt."""
+        self._starting: set[Link] = set()
+        """Workers that are not ready."""
         self._waiting: deque[RemoteAttempt] = deque()
         """Attempts for which there is no worker."""
         self._alone: deque[RemoteAttempt] = deque()
@@ -105,12 +118,14 @@ class WorkerPool:
         self._alone_link: Link | None = None
         self._ready: asyncio.Future[None] = loop.create_future()
         self._problem: ClusterError | None = None
+        self._watchers: list[Callable[[WorkerJoined | WorkerGone], None]] = []
         self._closed = False
-        self._began = loop.time()
+        self._began = self._asked = loop.time()
+        self._threads = Threads("fanwise-nodes")
         self._due = loop.time() + LOOK_S
         self._timer = loop.call_later(LOOK_S, self._look)
         for link in self._links:
-            link.move(loop, self._ended, self._lost)
+            link.move(loop, self._said, self._lost)
         self._add_workers()
         self._tell_ready()
 
@@ -124,18 +139,49 @@ class WorkerPool:
     def attempter(self, work: Any, timeout: float | None) -> Attempter:
         check_work(work, timeout)
         packed = pack_work((work, timeout))
-        known = (hashlib.blake2b(packed, digest_size=8).digest(), packed)
+        known: list[tuple[bytes, bytes]] = []
 
         async def attempt(item: Any) -> Any:
             around = current.get()
-            sent = RemoteAttempt(self, next(_numbers), known, pack(item, "the item"), around)
+            if not known:
+                known.append(_with_caps(packed, around))
+            sent = RemoteAttempt(self, next(_numbers), known[0], pack(item, "the item"), around)
             self._attempts[sent.number] = sent
             self._dispatch(sent)
-            await sent
-            _report(sent, around)
-            return sent.outcome()
+            return await self._outcome(sent)
 
         return attempt
+
+    async def perform_nested(self, link: Link, fan_out: int, index: int) -> Any:
+        """Perform an item of a fan-out inside an item, on the worker of that one."""
+        around = current.get()
+        item = pack(NestedItem(fan_out, index), "the item")
+        known = _with_caps(NOTHING_SENT, around)
+        sent = RemoteAttempt(self, next(_numbers), known, item, around)
+        sent.pinned = True
+        self._attempts[sent.number] = sent
+        if link.fenced:
+            self._over(sent, None)
+        else:
+            self._give(sent, link)
+        return await self._outcome(sent)
+
+    async def _outcome(self, sent: RemoteAttempt) -> Any:
+        await sent
+        if sent.nested is not None:
+            await sent.nested.over()
+        _report(sent, sent.of)
+        return sent.outcome()
+
+    def watch(self, told: Callable[[WorkerJoined | WorkerGone], None]) -> Callable[[], None]:
+        self._watchers.append(told)
+        for link in self._links:
+            told(WorkerJoined(at=self.loop.time(), worker=link.name))
+        return lambda: self._watchers.remove(told)
+
+    def _tell(self, event: WorkerJoined | WorkerGone) -> None:
+        for told in [*self._watchers]:
+            told(event)
 
     # -- attempts -------------------------------------------------------------------------------
 
@@ -160,12 +206,23 @@ class WorkerPool:
         elif not sent.done():  # it waits for a worker
             self._over(sent, None)
 
-    def _ended(self, link: Link, end: AttemptEnd) -> None:
-        sent = self._attempts.get(end.number)
+    def _said(self, link: Link, message: AttemptEnd | Question) -> None:
+        if isinstance(message, Question):
+            self._answer(link, message)
+            return
+        sent = self._attempts.get(message.number)
         if sent is not None:
-            self._over(sent, end)
+            self._over(sent, message)
         if link is self._alone_link:
             self._next_alone()
+
+    def _answer(self, link: Link, question: Question) -> None:
+        sent = self._attempts.get(question.attempt)
+        if sent is None or sent.of is None:
+            return
+        if sent.nested is None:
+            sent.nested = NestedOfItem(self, sent.of, link)
+        sent.nested.asked(question)
 
     def _over(
         self, sent: RemoteAttempt, end: AttemptEnd | None, error: BaseException | None = None
@@ -181,7 +238,8 @@ class WorkerPool:
         if not self._alone or (link is not None and (link.in_flight or link in self._starting)):
             return
         if link is None:
-            self._alone_link = self._start_worker(self.nodes.least_used(), alone=True)
+            sure = {each.node_id for each in self._links}
+            self._alone_link = self._start_worker(self.nodes.least_used(sure), alone=True)
         else:
             self._give(self._alone.popleft(), link)
 
@@ -189,13 +247,14 @@ class WorkerPool:
 
     def _add_workers(self) -> None:
         """Start what the nodes have room for."""
-        for node_id in self.nodes.missing():
-            self._start_worker(node_id, alone=False)
+        if self._problem is None:
+            for node_id in [*self.nodes.missing()]:
+                self._start_worker(node_id, alone=False)
 
-    def _start_worker(self, node_id: str, *, alone: bool) -> Link | None:
+    def _start_worker(self, node_id: str, *, alone: bool) -> Link:
         actor = self.nodes.start_worker(node_id, alone=alone)
-        link = Link(actor, node_id, self.loop, self._ended, self._lost)
-        self._starting[link] = alone
+        link = Link(actor, node_id, alone, self.loop, self._said, self._lost)
+        self._starting.add(link)
         self.nodes.hello(actor, lambda answer: self._post(self._said_hello, link, answer))
         return link
 
@@ -205,19 +264,17 @@ class WorkerPool:
             self.loop.call_soon_threadsafe(function, *args)
 
     def _said_hello(self, link: Link, answer: Future[WorkerInfo]) -> None:
-        alone = self._starting.pop(link, False)
+        self._starting.discard(link)
         if self._closed or link.fenced:
             return
         try:
             link.name = self.nodes.name(link.node_id, answer.result())
-        except ClusterError as problem:
-            self._give_up(problem)
-            return
         except Exception as error:
             self._not_started(link, error)
             return
         link.listen()
-        if alone:
+        self._tell(WorkerJoined(at=self.loop.time(), worker=link.name))
+        if link.alone:
             self._next_alone()
             return
         self._links.append(link)
@@ -228,17 +285,20 @@ class WorkerPool:
     def _tell_ready(self) -> None:
         if self._ready.done() or not self._links:
             return
-        if all(self._starting.values()) or self.loop.time() > self._began + SOON_S:
+        if all(link.alone for link in self._starting) or self.loop.time() > self._began + SOON_S:
             self._ready.set_result(None)
 
     def _not_started(self, link: Link, error: Exception) -> None:
+        """A node that cannot be used is left alone, as long as there is another."""
         link.fence()
-        self.nodes.lost(link.node_id, link.actor)
+        self.nodes.lost(link.node_id, link.actor, alone=link.alone, silent=True)
+        _log.warning("a worker could not be started: %s", one_line(error))
         if link is self._alone_link:
             self._alone_link = None
             self._next_alone()
         elif not self._links and not self._starting:
-            self._give_up(ClusterError(f"no worker could be started: {error}", self.nodes.advice))
+            wrong = ClusterError(f"no worker could be started: {one_line(error)}", ADVICE)
+            self._give_up(error if isinstance(error, ClusterError) else wrong)
         self._tell_ready()
 
     def _give_up(self, problem: ClusterError) -> None:
@@ -258,16 +318,27 @@ class WorkerPool:
         """Find workers that are silent, and nodes that have joined."""
         now = self.loop.time()
         late = now - self._due
-        for link in [*self._links, *([self._alone_link] if self._alone_link else [])]:
+        for link in self._listening():
             if late > LOOK_S:
                 link.heard_at += late  # it was this process that did not listen
-            elif link.name and now - link.heard_at > SILENT_S:
-                self._lost(link, f"silent for {now - link.heard_at:.1f} s", silent=True)
-        if self.nodes.changed():
-            self._add_workers()
+            elif (reason := link.silent(now)) is not None:
+                self._lost(link, reason, silent=True)
+        if now > self._asked + ASK_S:
+            self._asked = math.inf
+            self._threads.submit(self.nodes.ask, self._learn)
         self._tell_ready()
         self._due = now + LOOK_S
         self._timer = self.loop.call_later(LOOK_S, self._look)
+
+    def _listening(self) -> list[Link]:
+        alone = self._alone_link
+        return [*self._links, *([alone] if alone is not None and alone.name else [])]
+
+    def _learn(self, alive: list[dict[str, Any]] | None) -> None:
+        if not self._closed:
+            self._asked = self.loop.time()
+            self.nodes.learn(alive)
+            self._add_workers()
 
     def _lost(self, link: Link, reason: str, *, silent: bool = False) -> None:
         """Fence it, then give its attempts to others."""
@@ -278,9 +349,14 @@ class WorkerPool:
             self._links.remove(link)
         if link is self._alone_link:
             self._alone_link = None
-        self.nodes.lost(link.node_id, link.actor, silent=silent)
-        for number in sorted(link.in_flight):
-            self._was_lost(self._attempts[number], link, reason)
+        others = any(each.node_id == link.node_id for each in self._links)
+        silent = silent and not others
+        self.nodes.lost(link.node_id, link.actor, alone=link.alone, silent=silent)
+        lost = [self._attempts[number] for number in sorted(link.in_flight)]
+        keys = tuple(each.of.key for each in lost if each.of is not None)
+        self._tell(WorkerGone(at=self.loop.time(), worker=link.name, reason=reason, keys=keys))
+        for sent in lost:
+            self._was_lost(sent, link, reason)
         self._add_workers()
         self._next_alone()
 
@@ -289,33 +365,52 @@ class WorkerPool:
         sent.lost = (*sent.lost, link.name)
         if sent.of is not None:
             sent.of.twice = True
-        if sent.interruption is not None:
+        if sent.nested is not None:
+            sent.nested.lost(lambda: self._again(sent, reason))
+        elif not sent.pinned:  # else the fan-out that it belongs to is being cancelled
+            self._again(sent, reason)
+
+    def _again(self, sent: RemoteAttempt, reason: str) -> None:
+        """Nothing of it is left: give it to another worker."""
+        sent.nested = None
+        if sent.interruption is not None or sent.pinned:
             self._over(sent, None)
         elif len(sent.lost) >= LOST_AT_MOST:
             self._over(sent, None, WorkerLost(sent.lost, reason))
         else:
+            if sent.of is not None:
+                sent.of.new_attempt()
             self._dispatch(sent)
 
     def release(self) -> list[Link]:
         """Its workers, for a pool on another loop, because the loop of this one is closed."""
         self._closed = True
         kept = [link for link in self._links if not link.in_flight]
-        others = {*self._links, *self._starting, self._alone_link} - {None, *kept}
-        for link in others:
-            assert link is not None
+        for link in self._all() - {*kept}:
             link.fence()
-            self.nodes.lost(link.node_id, link.actor)
+            self.nodes.lost(link.node_id, link.actor, alone=link.alone)
         return kept
+
+    def _all(self) -> set[Link]:
+        alone = [] if self._alone_link is None else [self._alone_link]
+        return {*self._links, *self._starting, *alone}
 
     def close(self) -> None:
         """End the workers. Nothing is in flight any more. From any thread, or after the loop."""
         self._closed = True
         self._timer.cancel()
-        links = [*self._links, *self._starting]
-        links += [self._alone_link] if self._alone_link is not None else []
+        links = self._all()
         for link in links:
             link.fence()
         self.nodes.end([link.actor for link in links])
+        self._threads.close()
+
+
+def _with_caps(packed: bytes, around: OpenItem[Any, Any] | None) -> tuple[bytes, bytes]:
+    """Work with the names of the caps around it, and a short name for both."""
+    caps = frozenset() if around is None else frozenset(around.fan_out.ledger.resources)
+    both = pickle.dumps((packed, caps), protocol=5)
+    return hashlib.blake2b(both, digest_size=8).digest(), both
 
 
 def _load(link: Link) -> int:
@@ -326,8 +421,10 @@ def _report(sent: RemoteAttempt, item: OpenItem[Any, Any] | None) -> None:
     """What the worker measured: for the item's attempt, and for the meter of a call."""
     if sent.end is None or sent.link is None:
         return
-    if item is not None:
-        item.elsewhere = Elsewhere(sent.link.name, sent.end.ran_s)
+    end = sent.end
+    by = meter.Elsewhere(sent.link.name, end.ran_s, end.lag_s, end.in_flight)
+    if not meter.made_elsewhere(by) and item is not None:
+        item.elsewhere = by
     if sent.end.first_token_s is not None:
         meter.first_token(sent.end.first_token_s)
     if sent.end.usage is not None:

@@ -88,13 +88,36 @@ class Ray:
     @asynccontextmanager
     async def workers(self) -> AsyncIterator[WorkerPool]:
         """The workers, for one fan-out on the running loop."""
-        await in_thread(self.start)
+        if not self._one_more():
+            await in_thread(self.start)
         try:
             pool = await self._pool_here()
             await pool.ready()
             yield pool
         finally:
-            await in_thread(self.stop)
+            if not self._one_less():
+                await in_thread(self.stop)
+
+    def _one_more(self) -> bool:
+        """Count one more user, if that takes no time."""
+        if self._users == 0 or not self._lock.acquire(blocking=False):
+            return False
+        try:
+            there = self._users > 0
+            self._users += there
+            return there
+        finally:
+            self._lock.release()
+
+    def _one_less(self) -> bool:
+        if self._users < 2 or not self._lock.acquire(blocking=False):
+            return False
+        try:
+            more = self._users > 1
+            self._users -= more
+            return more
+        finally:
+            self._lock.release()
 
     async def _pool_here(self) -> WorkerPool:
         from fanwise.cluster.pool import WorkerPool

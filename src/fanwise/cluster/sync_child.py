@@ -15,6 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 from fanwise.cluster.shipping import pack, pack_error, unpack
+from fanwise.core.outcome import Outcomes
+from fanwise.errors import UsageError
+from fanwise.kernel.home import CallEnd, CallRequest, home
 from fanwise.kernel.inside_call import InsideCall
 from fanwise.kernel.work import is_awaitable
 
@@ -22,7 +25,18 @@ SIZE = struct.Struct("!I")
 CANCEL = b""
 
 
+class _NoWayHome:
+    """A sync function on a worker is in a process of its own, which does not talk to the driver."""
+
+    async def permit(self, request: CallRequest) -> Callable[[CallEnd], None]:
+        raise UsageError("a sync function on a worker cannot use `call`", "Make it async")
+
+    async def fan_out(self, work: Any, items: Any, options: dict[str, Any]) -> Outcomes[Any]:
+        raise UsageError("a sync function on a worker cannot fan out", "Make it async")
+
+
 def main() -> None:
+    home.set(_NoWayHome())
     connection = socket.socket(fileno=int(sys.argv[1]))
     works: dict[int, Callable[[Any], Any]] = {}
     calls = InsideCall(lambda: _read(connection), CANCEL)

@@ -11,14 +11,24 @@ import os
 import pickle
 import socket
 from collections import deque
+from typing import Any
 
-from fanwise.cluster.link import AttemptEnd, AttemptStart, WorkerBatch, WorkerInfo, versions
+from fanwise.cluster.link import (
+    AttemptEnd,
+    AttemptStart,
+    NestedItem,
+    Question,
+    WorkerBatch,
+    WorkerInfo,
+    versions,
+)
+from fanwise.cluster.nested_worker import ItemHome, NestedWork
 from fanwise.cluster.shipping import pack, pack_error, unpack
 from fanwise.cluster.sync_processes import SyncProcesses
 from fanwise.errors import NotShippable
 from fanwise.kernel.performer import Performed, Performer
 from fanwise.kernel.threads import Threads
-from fanwise.kernel.work import Attempter, attempter, is_async
+from fanwise.kernel.work import Attempter, attempter, check_work, is_async
 from fanwise.processes import Command
 
 BEAT_S = 0.3
@@ -32,10 +42,12 @@ class RayWorker:
         self._performer = Performer(self._ended)
         self._threads = Threads("fanwise")
         self._processes = SyncProcesses()
-        self._works: dict[bytes, Attempter | BaseException] = {}
+        self._nested = NestedWork(self._say, self._attempter)
+        self._works: dict[bytes, tuple[Attempter | BaseException, frozenset[str]]] = {}
+        """What was sent, and the caps that are declared around it."""
         self._next = 0
         self._early: dict[int, WorkerBatch] = {}
-        self._said: deque[AttemptEnd] = deque()
+        self._said: deque[AttemptEnd | Question] = deque()
         """Filled by one thread and emptied by another."""
         self._woken = False
         self._poll: asyncio.Event | None = None
@@ -69,7 +81,7 @@ class RayWorker:
         self._early[batch.sequence] = batch
         while (found := self._early.pop(self._next, None)) is not None:
             self._next += 1
-            if found.starts or found.cancels:
+            if found.starts or found.cancels or found.answers:
                 self._performer.post(self._begin, found)
 
     def _speak(self) -> None:
@@ -86,26 +98,36 @@ class RayWorker:
             self._start(start)
         for number in batch.cancels:
             self._performer.cancel(number)
+        for answer in batch.answers:
+            self._nested.answered(answer)
 
-    def _work(self, packed: bytes) -> Attempter | BaseException:
+    def _work(self, packed: bytes) -> tuple[Attempter | BaseException, frozenset[str]]:
+        work, caps = pickle.loads(packed)
         try:
-            function, timeout = unpack(packed, "the work")
-            if not isinstance(function, Command) and not is_async(function):
-                function = self._processes.performer(function)
-            return attempter(function, self._threads, timeout)
+            function, timeout = unpack(work, "the work")
+            return self._attempter(function, timeout), caps
         except Exception as error:
-            return error
+            return error, caps
+
+    def _attempter(self, function: Any, timeout: float | None) -> Attempter:
+        check_work(function, timeout)
+        if not isinstance(function, Command) and not is_async(function):
+            function = self._processes.performer(function)
+        return attempter(function, self._threads, timeout)
 
     def _start(self, start: AttemptStart) -> None:
-        work = self._works[start.work]
+        work, caps = self._works[start.work]
         try:
+            item = unpack(start.item, "the item")
+            if isinstance(item, NestedItem):
+                work, item = self._nested.attempt_at(*item)
             if isinstance(work, BaseException):
                 raise work
-            item = unpack(start.item, "the item")
         except Exception as error:
             self._ended(Performed(start.number, None, error, 0.0))
             return
-        self._performer.begin(start.number, work, item)
+        driver = ItemHome(self._nested, start.number)
+        self._performer.begin(start.number, work, item, driver, caps)
 
     def _ended(self, done: Performed) -> None:
         value: bytes | None = None
@@ -116,9 +138,15 @@ class RayWorker:
             except NotShippable as problem:
                 error = problem
         packed = None if error is None else pack_error(error)
-        self._said.append(
-            AttemptEnd(done.number, value, packed, done.ran_s, done.first_token_s, done.usage)
-        )
+        self._say(
+            AttemptEnd(
+                done.number, value, packed, done.ran_s, done.first_token_s, done.usage,
+                done.lag_s, done.in_flight,
+            )
+        )  # fmt: skip
+
+    def _say(self, message: AttemptEnd | Question) -> None:
+        self._said.append(message)
         if not self._woken and self._loop is not None:
             self._woken = True
             self._loop.call_soon_threadsafe(self._speak)

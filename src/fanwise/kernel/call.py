@@ -21,10 +21,12 @@ from fanwise.core.tickets import ResolvedNeeds, Ticket
 from fanwise.errors import BadPredicate, RateLimited, UsageError
 from fanwise.kernel import events, meter
 from fanwise.kernel.dispatch import PermitWaiter, dispatcher_of
+from fanwise.kernel.home import AwayCall, CallEnd, CallRequest, home
 from fanwise.kernel.loop_lag import loop_lag
 from fanwise.kernel.open_item import OpenItem
 from fanwise.kernel.recorder import new_reservation_id
 from fanwise.kernel.scope import current
+from fanwise.kernel.sent_calls import sent_to_workers
 from fanwise.kernel.threads import Threads
 from fanwise.kernel.work import Attempter, attempter, is_async
 
@@ -41,6 +43,7 @@ class CallOptions(TypedDict, total=False):
     estimate: Usage | None
     usage: UsageOf | None
     name: str | None
+    travels: bool
 
 
 @overload
@@ -58,6 +61,7 @@ async def call(
     estimate: Usage | None = None,
     usage: UsageOf | None = None,
     name: str | None = None,
+    travels: bool = False,
 ) -> Any:
     """Call `work(*args)` as soon as its caps, rates and budget allow.
 
@@ -66,15 +70,23 @@ async def call(
     something too. Without `usage` the estimate counts. If `usage` returns None, the cost is
     unknown: the budget counts the estimate, and the attempt is recorded without a usage. What the
     work reports while it runs (`fanwise.kernel.meter`) is known even if the attempt is cancelled.
-    `name`: the name under which its attempts are recorded.
+    `name`: the name under which its attempts are recorded. `travels`: in a run with workers (`on`),
+    they make the attempts: the work and its arguments are sent there.
     """
     item = current.get()
+    driver = home.get()
     if estimate is not None and not isinstance(estimate, Usage):
         raise UsageError(f"estimate is {estimate!r}", "Give Usage(tokens=…, usd=…)")
     retry = as_retry(retry)
-    leaf = _Leaf(item, needs, estimate, usage, name or str(getattr(work, "__name__", "call")))
+    name = name or str(getattr(work, "__name__", "call"))
+    leaf: _Leaf | AwayCall
+    if driver is None:
+        leaf = _Leaf(item, needs, estimate, usage, name)
+    else:
+        leaf = AwayCall(driver, needs, estimate, usage, name)
     threads = item.fan_out.threads if item is not None else Threads("fanwise-call")
-    attempt = attempter(_bound(work, args), threads, timeout)
+    attempt = await sent_to_workers(work, args, timeout) if travels else None
+    attempt = attempt or attempter(_bound(work, args), threads, timeout)
     try:
         return await leaf.perform(attempt, retry)
     finally:
@@ -172,6 +184,11 @@ class _Leaf:
                 await asyncio.sleep(retry.delay(error, self._made, random()))
             backoff_s = self._loop.time() - began
 
+    async def serve(self, attempt: Attempter, request: CallRequest) -> None:
+        """One attempt of a call that is made elsewhere, where its error is raised."""
+        self._made = request.made
+        await self._once(attempt, request.backoff_s)
+
     async def _once(self, attempt: Attempter, backoff_s: float) -> tuple[Any, Exception | None]:
         asked = self._loop.time()
         ticket, reservation = await self._permits_and_budget()
@@ -189,15 +206,18 @@ class _Leaf:
             spent, problem = self._spent(value if error is None else error, reading.usage)
         except BaseException as caught:  # before the attempt, so nothing was spent
             value, error = None, caught
-        ran_s = reading.since()
+        ran_s = whole_s = reading.since()
         in_flight = max(in_flight, self._lag.in_flight)
         lag_s = min(ran_s, lag_s + self._lag.ended())
+        worker: str | None = None
+        if reading.elsewhere is not None:
+            worker, ran_s, lag_s, in_flight = reading.elsewhere
         self._give_back(ticket, error, ran_s, spent)
         self._made += 1
         self._record(
             Attempt(
-                reading.began - asked, ran_s, backoff_s, error, self._name, spent,
-                reading.first_token_s, self._caps, lag_s, in_flight if lag_s else 0,
+                reading.began - asked + whole_s - ran_s, ran_s, backoff_s, error, self._name, spent,
+                reading.first_token_s, self._caps, lag_s, in_flight if lag_s else 0, worker,
             )
         )  # fmt: skip
         if reservation is not None:
@@ -364,3 +384,34 @@ class _Leaf:
                     attempt=attempt,
                 )
             )
+
+
+async def serve_call(
+    item: OpenItem[Any, Any],
+    request: CallRequest,
+    worker: str,
+    grant: Callable[[], Awaitable[CallEnd]],
+) -> None:
+    """The driver's side of a call inside an item on a worker: one attempt, made there.
+
+    `grant` tells the worker that it may begin, and waits for the end.
+    """
+    ends: list[CallEnd] = []
+
+    async def attempt(_: None) -> None:
+        end = await grant()
+        ends.append(end)
+        meter.made_elsewhere(meter.Elsewhere(worker, end.ran_s, 0.0, 0))
+        if end.first_token_s is not None:
+            meter.first_token(end.first_token_s)
+        if end.told is not None:
+            meter.spent(end.told)
+        if end.error is not None:
+            raise end.error
+
+    def judged(_: Any) -> Usage | None:
+        return ends[0].usage if ends else None
+
+    usage = judged if request.judged else None
+    leaf = _Leaf(item, request.needs, request.estimate, usage, request.name)
+    await leaf.serve(attempt, request)

@@ -119,6 +119,22 @@ class CapMoved(Event, frozen=True, kw_only=True):
     reason: str
 
 
+class WorkerJoined(Event, frozen=True, kw_only=True):
+    """A worker in another process can be given attempts: at the beginning, or later."""
+
+    worker: str
+    """As NODE/PROCESS."""
+
+
+class WorkerGone(Event, frozen=True, kw_only=True):
+    """A worker died, or was silent for too long. Its attempts are given to others."""
+
+    worker: str
+    reason: str
+    keys: tuple[str, ...]
+    """The items that it had, which may run twice."""
+
+
 class FanOutEnded(Event, frozen=True, kw_only=True):
     """A fan-out has ended."""
 

@@ -13,6 +13,7 @@ from fanwise.core.outcome import Outcome, Outcomes
 from fanwise.core.retry import Retry, RetryLike
 from fanwise.core.stats import Stats
 from fanwise.errors import ItemsError
+from fanwise.kernel.home import home
 from fanwise.kernel.run import RunLike, run_of
 from fanwise.kernel.setup import FanOut, FanOutOptions, Items, Work
 from fanwise.kernel.sync import sync_twin
@@ -70,6 +71,13 @@ async def fan_out(
     such items run again on a resume. `on`: where attempts run, such as `Ray()`; default: where the
     run's do, or in this process.
     """
+    if (driver := home.get()) is not None and on is None:
+        options = {
+            "cap": cap, "caps": caps, "needs": needs, "halt": halt, "retry": retry,
+            "timeout": timeout, "key": key, "run": run, "name": name, "budget": budget,
+            "reuse": reuse, "record": record,
+        }  # fmt: skip
+        return await driver.fan_out(work, items, options)
     got: list[Outcome[Any]] = []
     async with run_of(run) as found, workers_of(on, found) as workers:
         one: FanOut[I, Any] = FanOut(

@@ -19,20 +19,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import NamedTuple
 
 from fanwise.core.outcome import Usage
+
+
+class Elsewhere(NamedTuple):
+    """Who made an attempt if it was not this process, and what was measured there."""
+
+    worker: str
+    ran_s: float
+    lag_s: float
+    in_flight: int
 
 
 class Meter:
     """What one attempt has reported."""
 
-    __slots__ = ("_clock", "began", "first_token_s", "usage")
+    __slots__ = ("_clock", "began", "elsewhere", "first_token_s", "usage")
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self.began = clock()
         self.first_token_s: float | None = None
         self.usage: Usage | None = None
+        self.elsewhere: Elsewhere | None = None
 
     def since(self) -> float:
         """Seconds since the attempt began."""
@@ -72,3 +83,11 @@ def spent(usage: Usage) -> None:
     meter = _current.get()
     if meter is not None:
         meter.usage = usage
+
+
+def made_elsewhere(by: Elsewhere) -> bool:
+    """Report that a worker made the attempt. False: no call waits for it, but an item."""
+    meter = _current.get()
+    if meter is not None:
+        meter.elsewhere = by
+    return meter is not None

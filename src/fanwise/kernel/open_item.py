@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from fanwise.core.outcome import Attempt, Outcome
 from fanwise.core.paths import path_part
 from fanwise.core.stats import CombinedStats
 from fanwise.errors import UsageError
 from fanwise.kernel.dispatch import PermitWaiter
+from fanwise.kernel.meter import Elsewhere
 from fanwise.kernel.scope import FanOutPaths, FanOutScope, HeldCaps
 
 if TYPE_CHECKING:
@@ -19,13 +20,6 @@ I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
 NO_GUESTS: frozenset[asyncio.Task[object]] = frozenset()
 StartRecord = Literal["due", "being written", "on disk"]
-
-
-class Elsewhere(NamedTuple):
-    """Who made an attempt, and how long that took there."""
-
-    worker: str
-    ran_s: float
 
 
 class OpenItem(PermitWaiter, Generic[I, T]):

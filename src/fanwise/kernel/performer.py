@@ -9,11 +9,15 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fanwise.core.outcome import Usage
 from fanwise.kernel import meter
+from fanwise.kernel.home import Home, home
+from fanwise.kernel.loop_lag import loop_lag
+from fanwise.kernel.scope import caps_at_home
 from fanwise.kernel.tasks import new_task
 from fanwise.kernel.work import Attempter
 
@@ -27,6 +31,8 @@ class Performed(NamedTuple):
     ran_s: float
     first_token_s: float | None = None
     usage: Usage | None = None
+    lag_s: float = 0.0
+    in_flight: int = 0
 
 
 class _Performance:
@@ -46,6 +52,7 @@ class Performer:
         self._report = report
         self._open: dict[int, _Performance] = {}
         self.loop = asyncio.new_event_loop()
+        self._lag = loop_lag(self.loop)
         self._thread = threading.Thread(target=self._run, name="fanwise-worker", daemon=True)
         self._thread.start()
 
@@ -59,10 +66,21 @@ class Performer:
 
     # -- on the loop ----------------------------------------------------------------------------
 
-    def begin(self, number: int, attempt: Attempter, item: Any) -> None:
+    def begin(
+        self,
+        number: int,
+        attempt: Attempter,
+        item: Any,
+        driver: Home | None = None,
+        caps: frozenset[str] = frozenset(),
+    ) -> None:
+        """`driver`: where the item asks for permits; `caps`: those that it may ask for."""
         performance = self._open[number] = _Performance()
         work = self._perform(number, performance, attempt, item)
-        performance.task = new_task(work, self.loop, contextvars.copy_context())
+        context = contextvars.copy_context()
+        context.run(home.set, driver)
+        context.run(caps_at_home.set, caps)
+        performance.task = new_task(work, self.loop, context)
 
     def cancel(self, number: int) -> None:
         """Cancel an attempt; its end is reported when it has ended. Again: once more."""
@@ -82,15 +100,22 @@ class Performer:
         self, number: int, performance: _Performance, attempt: Attempter, item: Any
     ) -> None:
         performance.begun = True
-        reading = meter.Meter(self.loop.time)
+        reading = meter.Meter(time.monotonic)  # the clock of some loops counts milliseconds
         value: Any = None
         error: BaseException | None = None
+        lag_s, in_flight = self._lag.began(), self._lag.in_flight
         with meter.running(reading):
             try:
                 value = await attempt(item)
             except BaseException as caught:
                 error = caught
         ran_s = reading.since()
+        in_flight = max(in_flight, self._lag.in_flight)
+        lag_s = min(ran_s, lag_s + self._lag.ended())
         self._open.pop(number, None)
-        self._report(Performed(number, value, error, ran_s, reading.first_token_s, reading.usage))
+        self._report(
+            Performed(
+                number, value, error, ran_s, reading.first_token_s, reading.usage, lag_s, in_flight
+            )
+        )
         del value, error  # an error's traceback holds this frame

@@ -125,10 +125,18 @@ current: contextvars.ContextVar[OpenItem[Any, Any] | None] = contextvars.Context
 """The item that the running code works on."""
 
 
+caps_at_home: contextvars.ContextVar[frozenset[str]] = contextvars.ContextVar(
+    "fanwise_caps_at_home", default=frozenset()
+)
+"""In an item on a worker: the names of the caps that its driver has around it."""
+
+
 def declared_caps() -> frozenset[str]:
     """The names of all caps that are declared around the running code."""
     scope = current.get()
-    return frozenset() if scope is None else frozenset(scope.fan_out.ledger.resources)
+    if scope is None:
+        return caps_at_home.get()
+    return frozenset(scope.fan_out.ledger.resources)
 
 
 def cap_limit(name: str) -> int | None:

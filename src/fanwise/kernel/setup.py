@@ -43,6 +43,8 @@ I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
 NO_SUBSCRIBERS = events.Subscribers()
 NO_BUDGETS = Budgets()
+MOST_KEYS = 100
+"""Of items on a lost worker: so many are named in the journal."""
 
 Work = Callable[[I], Awaitable[T]] | Callable[[I], T] | Command
 Items = Iterable[I] | AsyncIterable[I] | Feed[I]
@@ -105,7 +107,8 @@ class FanOut(Generic[I, T]):
         self.top = around is None or (run is not None and run is not around.fan_out.run)
         ledger = ledger_here(caps, self.run)
         self.threads = Threads("fanwise")
-        self._away = workers is not None
+        self._workers = workers
+        self._unwatch: Callable[[], None] | None = None
         attempt = (workers or Here(self.threads)).attempter(work, timeout)
         source = _source(items)
         size = len(items) if isinstance(items, Sized) else None
@@ -155,7 +158,7 @@ class FanOut(Generic[I, T]):
             held=around.held if around is not None else NOTHING_HELD,
             threads=self.threads,
             again=around is not None and around.again,
-            away=self._away,
+            away=self._workers is not None,
         )
 
     async def _count_earlier(self) -> None:
@@ -184,11 +187,21 @@ class FanOut(Generic[I, T]):
             self.run.joined(self.engine)
         if self.scope.subscribers:
             self._emit(events.FanOutStarted, cap=self.cap, total=self.total)
+        if self._workers is not None:
+            self._unwatch = self._workers.watch(self._worker_changed)
         if self.run is not None and self.top and self.run.halting is not None:
             self.engine.halt(self.run.halting)
 
+    def _worker_changed(self, event: events.WorkerJoined | events.WorkerGone) -> None:
+        self.scope.subscribers.emit(event)
+        if self.run is not None and isinstance(event, events.WorkerGone):
+            lost = {"worker": event.worker, "reason": event.reason, "items": event.keys[:MOST_KEYS]}
+            self.run.note("worker_gone", lost)
+
     def end(self) -> Stats:
         """Clean up after the engine has ended."""
+        if self._unwatch is not None:
+            self._unwatch()
         self.threads.close()
         stats = self.engine.schedule.stats(self.loop.time(), self.scope.work_s)
         if self.around is not None:

@@ -14,6 +14,7 @@ from fanwise.core.outcome import Outcome
 from fanwise.core.stats import Stats
 from fanwise.errors import ItemsError, UsageError
 from fanwise.kernel.engine import Engine
+from fanwise.kernel.home import refuse_away
 from fanwise.kernel.run import Run, RunLike, run_of
 from fanwise.kernel.setup import FanOut, FanOutOptions, FanOutOptionsInRun, Items
 from fanwise.kernel.workers import On, Workers, workers_of
@@ -58,6 +59,7 @@ class Stream(Generic[T]):
         were in flight. They ended, and may have cost something."""
 
     async def __aenter__(self) -> Stream[T]:
+        refuse_away("fan_out_stream")
         if self._one is not None:
             raise UsageError("this stream was used before", "Make another with fan_out_stream")
         try:

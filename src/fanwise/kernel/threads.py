@@ -12,7 +12,7 @@ import contextvars
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from fanwise.kernel.inbox import Inbox
@@ -150,6 +150,18 @@ class Threads:
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
         """As `run`, but raise `EndedAnyway` if the function returned a value meanwhile."""
+        call = self._begin(function, *args)
+        try:
+            await call
+        except asyncio.CancelledError as error:  # it came when the thread had ended
+            call.interrupted(error)
+        finally:
+            self._busy -= 1
+        value: T = call.result_of_call()
+        return value
+
+    def _begin(self, function: Callable[..., T], *args: Any) -> ThreadCall:
+        """Give the call to a thread. Whoever waits for it lowers `_busy` afterwards."""
         loop = asyncio.get_running_loop()
         call = ThreadCall(loop, function, args)
         if self._ended is None:
@@ -159,14 +171,17 @@ class Threads:
         if self._busy > len(self._threads):
             self._add_thread(self._ended)
         self._calls.put(call)
-        try:
-            await call
-        except asyncio.CancelledError as error:  # it came when the thread had ended
-            call.interrupted(error)
-        finally:
+        return call
+
+    def submit(self, function: Callable[..., T], then: Callable[[T], object]) -> None:
+        """Call the function in a thread, then `then` with its value on the loop. No waiting."""
+
+        def ended(call: asyncio.Future[None]) -> None:
             self._busy -= 1
-        value: T = call.result_of_call()
-        return value
+            assert isinstance(call, ThreadCall)
+            then(call.result_of_call())
+
+        self._begin(function).add_done_callback(ended)
 
     def _add_thread(self, ended: Inbox[ThreadCall]) -> None:
         name = f"{self._name}-{len(self._threads)}"
@@ -177,7 +192,8 @@ class Threads:
     def _work(self, ended: Inbox[ThreadCall]) -> None:
         while (call := self._calls.get()) is not None:
             call.perform()
-            ended.put(call)
+            with suppress(RuntimeError):  # the loop is closed: nobody waits for it
+                ended.put(call)
             del call  # an idle thread must not keep the last item alive
 
     def close(self) -> None:

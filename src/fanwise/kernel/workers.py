@@ -10,10 +10,12 @@ end, and gives it to another worker when the first one dies.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fanwise.errors import UsageError
+from fanwise.kernel.events import WorkerGone, WorkerJoined
 from fanwise.kernel.scope import current
 from fanwise.kernel.threads import Threads
 from fanwise.kernel.work import Attempter, attempter
@@ -30,6 +32,12 @@ class Workers(Protocol):
 
         Cancelling it cancels the attempt and waits for its end. It returns the value or raises the
         error of the work, as they are. Raises `UsageError` for work that cannot be sent.
+        """
+
+    def watch(self, told: Callable[[WorkerJoined | WorkerGone], None]) -> Callable[[], None]:
+        """Call this for workers that come and go, until the function that is returned is called.
+
+        It is called at once for those that are there.
         """
 
 
@@ -54,6 +62,10 @@ class Here:
 
     def attempter(self, work: Any, timeout: float | None) -> Attempter:
         return attempter(work, self._threads, timeout)
+
+    def watch(self, told: Callable[[WorkerJoined | WorkerGone], None]) -> Callable[[], None]:
+        """This process does not come and go."""
+        return lambda: None
 
 
 class _ThisProcess:

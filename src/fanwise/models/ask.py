@@ -135,6 +135,9 @@ async def _ask(
     model: Model, request: Request, retry: Retry, timeout: float | None, name: str | None
 ) -> Reply:
     estimate = model.estimate(request)
+    model = model.model if isinstance(model, CachedModel) else model
+    # Whoever listens to the pieces of a reply needs them here.
+    travels = getattr(model, "travels", False) and not pieces.are_heard()
     while True:
         try:
             return await call(
@@ -147,6 +150,7 @@ async def _ask(
                 estimate=estimate,
                 usage=partial(_settled, model.name, estimate),
                 name=name or model.name,
+                travels=travels,
             )
         except SchemaModeRefused:
             continue  # the model asks in another form now: at most four of them

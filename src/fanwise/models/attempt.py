@@ -38,6 +38,9 @@ Dollars = Callable[[Tokens], float | None]
 class ProviderModel:
     """A model of a provider, or of any server that speaks as OpenAI does."""
 
+    travels = True
+    """The workers of a run may make its calls."""
+
     def __init__(self, spec: Spec) -> None:
         preload(spec)
         self.name = spec.name
@@ -47,6 +50,10 @@ class ProviderModel:
 
     def __repr__(self) -> str:
         return f"<Model {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As its spec: a worker connects by itself, with the key that its own environment has."""
+        return ProviderModel, (self._spec,)
 
     def estimate(self, request: Request) -> Usage:
         return most(self.provider, self._model, request, self._spec.price)

@@ -43,3 +43,8 @@ def emit(text: str, *, thought: bool = False) -> None:
     listener = _listener.get()
     if listener is not None and text:
         listener(Piece(text, thought=thought))
+
+
+def are_heard() -> bool:
+    """Whether somebody listens."""
+    return _listener.get() is not None

@@ -1,0 +1,37 @@
+"""Nodes that die and nodes that join, in a cluster of three on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray has no wheel here")
+def test_a_node_that_dies_is_replaced_by_the_others_and_one_that_joins_is_used(
+    tmp_path: Path,
+) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.cluster.nodes_program", str(tmp_path / "j.db")],
+        cwd=ROOT, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    found = json.loads((tmp_path / "j.json").read_text())
+    assert found["status"] == ["done"]
+    assert found["indices"] == [*range(found["pulled"])]
+    assert found["stopped"] == 2
+    assert found["attempts"] == [1]
+    ((dead, reason, keys),) = found["gone"]
+    assert reason.startswith("silent")
+    assert found["twice"] == keys != []
+    assert len(found["joined"]) == 4
+    assert {*found["used"]} <= {*found["joined"]}
+    assert found["joined"][-1] in found["used"], "the node that joined"
+    assert dead in found["joined"][:3]
