@@ -41,7 +41,7 @@ class WorkerBatch(NamedTuple):
     works: tuple[tuple[bytes, bytes], ...]
     starts: tuple[AttemptStart, ...]
     cancels: tuple[int, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[DriverAnswer, ...]
 
 
 class NestedItem(NamedTuple):
@@ -64,7 +64,7 @@ class AttemptEnd(NamedTuple):
     in_flight: int = 0
 
 
-class Question(NamedTuple):
+class WorkerQuestion(NamedTuple):
     """From an item on a worker to its driver."""
 
     number: int
@@ -74,7 +74,7 @@ class Question(NamedTuple):
     data: bytes
 
 
-class Answer(NamedTuple):
+class DriverAnswer(NamedTuple):
     """From the driver to an item on a worker."""
 
     question: int
@@ -108,7 +108,7 @@ class Link:
         node_id: str,
         alone: bool,
         loop: asyncio.AbstractEventLoop,
-        said: Callable[[Link, AttemptEnd | Question], None],
+        said: Callable[[Link, AttemptEnd | WorkerQuestion], None],
         lost: Callable[[Link, str], None],
     ) -> None:
         self.actor = actor
@@ -131,7 +131,7 @@ class Link:
         self._works: list[tuple[bytes, bytes]] = []
         self._starts: list[AttemptStart] = []
         self._cancels: list[int] = []
-        self._answers: list[Answer] = []
+        self._answers: list[DriverAnswer] = []
         self._open = 0
         self._soon = False
 
@@ -147,7 +147,7 @@ class Link:
         self._cancels.append(number)
         self._exchange_soon()
 
-    def answer(self, answer: Answer) -> None:
+    def answer(self, answer: DriverAnswer) -> None:
         self._answers.append(answer)
         self._exchange_soon()
 
@@ -164,7 +164,7 @@ class Link:
     def move(
         self,
         loop: asyncio.AbstractEventLoop,
-        said: Callable[[Link, AttemptEnd | Question], None],
+        said: Callable[[Link, AttemptEnd | WorkerQuestion], None],
         lost: Callable[[Link, str], None],
     ) -> None:
         """Go on with this worker on another loop. Nothing is in flight."""
@@ -216,7 +216,7 @@ class Link:
         if self.fenced:
             return
         try:
-            messages: list[AttemptEnd | Question] = pickle.loads(answer.result())
+            messages: list[AttemptEnd | WorkerQuestion] = pickle.loads(answer.result())
         except Exception as error:
             self._lost(self, f"{type(error).__name__}: {str(error).splitlines()[0]}")
             return

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from fanwise.cluster.link import Answer, Link, Question
+from fanwise.cluster.link import DriverAnswer, Link, WorkerQuestion
 from fanwise.cluster.shipping import pack, pack_error, unpack, unpack_error
 from fanwise.errors import ClusterError
 from fanwise.kernel.call import serve_call
@@ -54,7 +54,7 @@ class NestedOfItem:
         """Calls that were granted."""
         self._then: Callable[[], None] | None = None
 
-    def asked(self, question: Question) -> None:
+    def asked(self, question: WorkerQuestion) -> None:
         number = question.number
         if question.kind == "call":
             request: CallRequest = unpack(question.data, "the needs of a call")
@@ -88,7 +88,7 @@ class NestedOfItem:
         async def grant() -> CallEnd:
             away = self._running[number] = _CallAway(loop=self._pool.loop)
             granted.append(True)
-            self._link.answer(Answer(number, None, None))
+            self._link.answer(DriverAnswer(number, None, None))
             return await away
 
         granted: list[bool] = []
@@ -96,7 +96,7 @@ class NestedOfItem:
             await serve_call(self._item, request, self._link.name, grant)
         except BaseException as error:
             if not granted:
-                self._link.answer(Answer(number, None, pack_error(error)))
+                self._link.answer(DriverAnswer(number, None, pack_error(error)))
 
     async def _fan_out(self, number: int, data: bytes) -> None:
         try:
@@ -110,9 +110,9 @@ class NestedOfItem:
                 on=place,
                 **options,
             )
-            self._link.answer(Answer(number, pack(outcomes, "the outcomes"), None))
+            self._link.answer(DriverAnswer(number, pack(outcomes, "the outcomes"), None))
         except BaseException as error:
-            self._link.answer(Answer(number, None, pack_error(error)))
+            self._link.answer(DriverAnswer(number, None, pack_error(error)))
 
     def lost(self, then: Callable[[], None]) -> None:
         """The worker is gone: permits come back, and what a call cost is not known.

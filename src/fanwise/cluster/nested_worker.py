@@ -8,7 +8,7 @@ import pickle
 from collections.abc import AsyncIterable, Callable
 from typing import Any
 
-from fanwise.cluster.link import Answer, Question
+from fanwise.cluster.link import DriverAnswer, WorkerQuestion
 from fanwise.cluster.shipping import pack, pack_error, unpack, unpack_error
 from fanwise.core.outcome import Outcomes
 from fanwise.errors import UsageError
@@ -16,7 +16,7 @@ from fanwise.kernel.home import CallEnd, CallRequest
 from fanwise.kernel.patient_future import PatientFuture
 from fanwise.kernel.work import Attempter
 
-Say = Callable[[Question], None]
+Say = Callable[[WorkerQuestion], None]
 
 
 class NestedWork:
@@ -29,7 +29,7 @@ class NestedWork:
         self._answers: dict[int, asyncio.Future[bytes | None]] = {}
         self._fan_outs: dict[int, tuple[Attempter, list[Any]]] = {}
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, answer: DriverAnswer) -> None:
         waiting = self._answers.pop(answer.question, None)
         if waiting is None or waiting.done():
             return  # it was withdrawn meanwhile
@@ -46,18 +46,18 @@ class NestedWork:
     async def permit(self, attempt: int, request: CallRequest) -> Callable[[CallEnd], None]:
         number = next(self._numbers)
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
-        self._say(Question(number, attempt, "call", pack(request, "the needs of a call")))
+        self._say(WorkerQuestion(number, attempt, "call", pack(request, "the needs of a call")))
         try:
             await answer
         except asyncio.CancelledError:
             self._answers.pop(number, None)
-            self._say(Question(number, attempt, "withdraw", b""))
+            self._say(WorkerQuestion(number, attempt, "withdraw", b""))
             raise
 
         def ended(end: CallEnd) -> None:
             error = None if end.error is None else pack_error(end.error)
             data = pickle.dumps((error, end._replace(error=None)), protocol=5)
-            self._say(Question(number, attempt, "ended", data))
+            self._say(WorkerQuestion(number, attempt, "ended", data))
 
         return ended
 
@@ -73,9 +73,9 @@ class NestedWork:
         number = next(self._numbers)
         self._fan_outs[number] = (self._attempter(work, options.pop("timeout")), listed)
         data = pack((len(listed), keys, wanted, options), "an argument of a fan-out")
-        answer = _FanOutAnswer(lambda: self._say(Question(number, attempt, "withdraw", b"")))
+        answer = _FanOutAnswer(lambda: self._say(WorkerQuestion(number, attempt, "withdraw", b"")))
         self._answers[number] = answer
-        self._say(Question(number, attempt, "fan_out", data))
+        self._say(WorkerQuestion(number, attempt, "fan_out", data))
         try:
             packed = await answer
         finally:

@@ -22,7 +22,14 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any
 
-from fanwise.cluster.link import AttemptEnd, AttemptStart, Link, NestedItem, Question, WorkerInfo
+from fanwise.cluster.link import (
+    AttemptEnd,
+    AttemptStart,
+    Link,
+    NestedItem,
+    WorkerInfo,
+    WorkerQuestion,
+)
 from fanwise.cluster.nested_driver import NestedOfItem
 from fanwise.cluster.nodes import Nodes
 from fanwise.cluster.shipping import pack, pack_work, unpack, unpack_error
@@ -206,8 +213,8 @@ class WorkerPool:
         elif not sent.done():  # it waits for a worker
             self._over(sent, None)
 
-    def _said(self, link: Link, message: AttemptEnd | Question) -> None:
-        if isinstance(message, Question):
+    def _said(self, link: Link, message: AttemptEnd | WorkerQuestion) -> None:
+        if isinstance(message, WorkerQuestion):
             self._answer(link, message)
             return
         sent = self._attempts.get(message.number)
@@ -216,7 +223,7 @@ class WorkerPool:
         if link is self._alone_link:
             self._next_alone()
 
-    def _answer(self, link: Link, question: Question) -> None:
+    def _answer(self, link: Link, question: WorkerQuestion) -> None:
         sent = self._attempts.get(question.attempt)
         if sent is None or sent.of is None:
             return

@@ -17,9 +17,9 @@ from fanwise.cluster.link import (
     AttemptEnd,
     AttemptStart,
     NestedItem,
-    Question,
     WorkerBatch,
     WorkerInfo,
+    WorkerQuestion,
     versions,
 )
 from fanwise.cluster.nested_worker import ItemHome, NestedWork
@@ -47,7 +47,7 @@ class RayWorker:
         """What was sent, and the caps that are declared around it."""
         self._next = 0
         self._early: dict[int, WorkerBatch] = {}
-        self._said: deque[AttemptEnd | Question] = deque()
+        self._said: deque[AttemptEnd | WorkerQuestion] = deque()
         """Filled by one thread and emptied by another."""
         self._woken = False
         self._poll: asyncio.Event | None = None
@@ -145,7 +145,7 @@ class RayWorker:
             )
         )  # fmt: skip
 
-    def _say(self, message: AttemptEnd | Question) -> None:
+    def _say(self, message: AttemptEnd | WorkerQuestion) -> None:
         self._said.append(message)
         if not self._woken and self._loop is not None:
             self._woken = True

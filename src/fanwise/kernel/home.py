@@ -47,7 +47,7 @@ class CallEnd(NamedTuple):
     ran_s: float
 
 
-class Home(Protocol):
+class DriverHome(Protocol):
     """The driver, as an item on a worker reaches it."""
 
     async def permit(self, request: CallRequest) -> Callable[[CallEnd], None]:
@@ -57,7 +57,7 @@ class Home(Protocol):
         """Let the driver run a fan-out whose attempts are made here."""
 
 
-home: ContextVar[Home | None] = ContextVar("fanwise_home", default=None)
+home: ContextVar[DriverHome | None] = ContextVar("fanwise_home", default=None)
 """Set in the items that a worker performs."""
 
 
@@ -72,7 +72,7 @@ class AwayCall:
 
     def __init__(
         self,
-        driver: Home,
+        driver: DriverHome,
         needs: Needs,
         estimate: Usage | None,
         usage: Callable[[Any], Usage | None] | None,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from fanwise.core.outcome import Usage
 from fanwise.kernel import meter
-from fanwise.kernel.home import Home, home
+from fanwise.kernel.home import DriverHome, home
 from fanwise.kernel.loop_lag import loop_lag
 from fanwise.kernel.scope import caps_at_home
 from fanwise.kernel.tasks import new_task
@@ -71,7 +71,7 @@ class Performer:
         number: int,
         attempt: Attempter,
         item: Any,
-        driver: Home | None = None,
+        driver: DriverHome | None = None,
         caps: frozenset[str] = frozenset(),
     ) -> None:
         """`driver`: where the item asks for permits; `caps`: those that it may ask for."""

@@ -140,7 +140,7 @@ class FanOut(Generic[I, T]):
 
     def _starts_with_call(self, items: Items[I]) -> Callable[[I], bool] | None:
         """See `Feed`. Workers elsewhere make calls that are not seen here in time."""
-        return items.starts_with_call if isinstance(items, Feed) and not self._away else None
+        return items.starts_with_call if isinstance(items, Feed) and self._workers is None else None
 
     def _make_scope(self, ledger: Ledger, budget: Budget | None) -> FanOutScope:
         around, run = self.around, self.run
