@@ -35,6 +35,7 @@ HELP = """Run work in parallel, within limits, and get every result back: in ord
   fanwise simulate FILE        estimate time, cost and bottlenecks
   fanwise pull smollm2         download a small model, to use as local:smollm2
   fanwise runs                 list the runs here
+  fanwise view                 show them in the browser, live
   fanwise report RUN           write a run as an HTML page
   fanwise compare RUN RUN      compare runs of a matrix, cell by cell
   fanwise graph FILE           draw the steps of a workflow
@@ -44,7 +45,7 @@ HELP = """Run work in parallel, within limits, and get every result back: in ord
 COMMANDS = (
     "map", "run", "check", "simulate", "sample", "optimize", "split", "score",
     "runs", "show", "resume", "cancel", "export", "report", "compare", "baseline", "graph",
-    "pull", "journal",
+    "pull", "view", "journal",
 )  # fmt: skip
 """Each is a function in the module of this name, with its `HELP`; in the order of the help."""
 

@@ -115,8 +115,8 @@ def _table(journal: Journal, run: RunRecord, given: Mapping[str, Any], *, items:
         found = system(run.kind)
         if isinstance(found, ExportingSystem):
             return found.table(journal, run, **given)
-    from fanwise.cli.system_text import inputs_of
     from fanwise.view.item_rows import item_table
+    from fanwise.view.system_text import inputs_of
 
     return item_table(journal, run.id, inputs=inputs_of(run))
 

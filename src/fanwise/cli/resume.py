@@ -83,9 +83,9 @@ def resume(
 
 def what_it_will_do(journal: Journal, run: RunRecord, *, retry_failed: bool) -> str:
     """What a resume will do, in one line."""
-    from fanwise.cli.system_text import count_now
     from fanwise.core.counts import many
     from fanwise.view.run_summary import run_summary, status_text
+    from fanwise.view.system_text import count_now
 
     found = run_summary(journal, run, count_now)
     if "--retry-failed" in (found["go_on"] or "") and not retry_failed:

@@ -35,9 +35,9 @@ def runs(
     journal: JournalOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    from fanwise.cli.system_text import count_now
     from fanwise.journal.open import journal_is_there, open_journal, shown_location
     from fanwise.view.run_summary import run_summaries
+    from fanwise.view.system_text import count_now
 
     if not journal_is_there(journal):
         found, tables = [], {}

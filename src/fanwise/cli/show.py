@@ -49,8 +49,8 @@ def show(
     options: GivenOptions,
 ) -> None:
     from fanwise.cli.json_stream import print_document
-    from fanwise.cli.system_text import count_now, inputs_of, replaces_default_view, result_lines
     from fanwise.view.run_detail import detail_lines, run_detail
+    from fanwise.view.system_text import count_now, inputs_of, replaces_default_view, result_lines
 
     with recorded_version(journal, run_id) as (found, run, version):
         run_id, given = run.id, {**options.of_kind(run.kind), **version}

@@ -61,6 +61,7 @@ class SqliteConnections:
         self._mode = mode
         self._patience = patience
         self._idle: list[sqlite3.Connection] = []
+        self._watching: sqlite3.Connection | None = None
         self._closed = False
 
     @property
@@ -79,6 +80,14 @@ class SqliteConnections:
     ) -> Iterable[Any]:
         """The rows of a result, one by one."""
         return connection.execute(query, parameters)
+
+    def version(self) -> int:
+        """Each connection counts for itself, so it is always the same one that is asked."""
+        with journal_errors(self._path):
+            if self._watching is None:
+                self._watching = connect(self._path, mode=self._mode, patience=self._patience)
+            found: int = self._watching.execute("PRAGMA data_version").fetchone()[0]
+            return found
 
     @contextmanager
     def one(self) -> Iterator[sqlite3.Connection]:
@@ -100,6 +109,8 @@ class SqliteConnections:
     def close(self) -> None:
         """Close the idle ones now, and the others after use."""
         self._closed = True
+        if self._watching is not None:
+            self._watching.close()
         while self._idle:
             with suppress(IndexError):  # another thread was faster
                 self._idle.pop().close()

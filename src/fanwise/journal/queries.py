@@ -34,6 +34,7 @@ def _columns(record: type, table: str = "", **renamed: str) -> str:
 VERSION = "SELECT version_num FROM alembic_version"
 
 RUNS = f"SELECT {_columns(RunRecord)} FROM runs ORDER BY number DESC"
+RUNS_WITHOUT_SPECS = RUNS.replace(" spec,", " '' AS spec,")
 RUN = f"SELECT {_columns(RunRecord)} FROM runs WHERE id = ?"
 RUN_NUMBER = "SELECT number FROM runs WHERE id = ?"
 RUN_IDS = "SELECT id FROM runs"
@@ -58,6 +59,13 @@ def items(keys: int | None = None) -> str:
     """The items of a fan-out in item order: all, or those with one of `keys` keys."""
     return f"""SELECT {_columns(ItemRecord, index="item_index")} FROM items
         WHERE fan_out = ? {_key_in("key", keys)} ORDER BY item_index, key"""
+
+
+ITEMS_PAGE = f"""SELECT {_columns(ItemRecord, index="item_index", value="substr(value, 1, 400)")}
+    FROM items WHERE fan_out = ? AND (item_index > ? OR item_index = ? AND key > ?)
+    AND (? = '' OR status = ?) AND (? = '' OR lower(key) LIKE ? ESCAPE '!'
+        OR lower(value) LIKE ? ESCAPE '!' OR lower(error) LIKE ? ESCAPE '!')
+    ORDER BY item_index, key LIMIT ?"""
 
 
 def attempts(keys: int | None = None) -> str:

@@ -44,7 +44,18 @@ class ReadSource(Protocol):
     def rows(self, connection: Any, query: str, parameters: Sequence[Any]) -> Iterable[Any]:
         """The rows of a long result, without holding all of them."""
 
+    def version(self) -> int:
+        """A number that is another one after anybody has written."""
+
     def close(self) -> None: ...
+
+
+class ItemFilter(msgspec.Struct, frozen=True):
+    """Which items are wanted; empty: all."""
+
+    status: str = ""
+    text: str = ""
+    """In their key, value or error, in upper or lower case."""
 
 
 class Reads:
@@ -63,10 +74,14 @@ class Reads:
         with self._reading() as connection:
             return runs.get(connection, run_id)
 
-    def runs(self) -> list[RunRecord]:
-        """All runs, the newest first."""
+    def runs(self, *, specs: bool = True) -> list[RunRecord]:
+        """All runs, the newest first. A spec may hold a whole file; without `specs` it is empty."""
         with self._reading() as connection:
-            return runs.newest_first(connection)
+            return runs.newest_first(connection, specs=specs)
+
+    def version(self) -> int:
+        """A number that is another one after anybody has written to the journal."""
+        return self._source.version()
 
     def fan_outs(self, run_id: str) -> list[FanOutRecord]:
         """The fan-outs of a run, in the order in which they were first opened."""
@@ -76,6 +91,16 @@ class Reads:
         """The items of a fan-out, in item order: all, or those with these keys."""
         query = queries.items(None if keys is None else len(keys))
         return self._stream(ItemRecord, query, fan_out, *(keys or ()))
+
+    def items_page(
+        self, fan_out: int, wanted: ItemFilter, after: tuple[int, str], most: int
+    ) -> list[ItemRecord]:
+        """The next items behind this index and key, in item order; of their values the start."""
+        index, key = after
+        text = "".join(f"!{c}" if c in "!%_" else c for c in wanted.text.lower())
+        like = (f"%{text}%",) * 3
+        parameters = (fan_out, index, index, key, wanted.status, wanted.status, text, *like, most)
+        return list(self._stream(ItemRecord, queries.ITEMS_PAGE, *parameters))
 
     def statuses(self, fan_out: int) -> dict[str, ItemStatus]:
         """The status of each item by its key, in item order, without reading the values."""

@@ -83,9 +83,10 @@ def get(connection: JournalConnection, run_id: str) -> RunRecord:
     return run
 
 
-def newest_first(connection: JournalConnection) -> list[RunRecord]:
-    """All runs, newest first."""
-    return [_record(row) for row in connection.execute(queries.RUNS).fetchall()]
+def newest_first(connection: JournalConnection, *, specs: bool = True) -> list[RunRecord]:
+    """All runs, newest first; without `specs` theirs are empty."""
+    query = queries.RUNS if specs else queries.RUNS_WITHOUT_SPECS
+    return [_record(row) for row in connection.execute(query).fetchall()]
 
 
 def cancel_requests(connection: JournalConnection) -> list[str]:

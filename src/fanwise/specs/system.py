@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fanwise.kernel.run import Run
     from fanwise.specs.document import Document
     from fanwise.view.flow_chart import FlowNode
+    from fanwise.view.html import ReportPage
     from fanwise.view.table import Table
 
 
@@ -267,6 +268,8 @@ class Report(msgspec.Struct, frozen=True):
     """A summary for stdout."""
     document: Any
     """The same, JSON-able."""
+    page: ReportPage | None = None
+    """The parts of the page, which `fanwise view` shows; None: it offers the file."""
 
 
 @runtime_checkable

@@ -51,10 +51,39 @@ class Section(NamedTuple):
     html: Markup
 
 
+class ReportPage(msgspec.Struct, frozen=True):
+    """The report of a run in its parts: one file shows all of it, the live view some."""
+
+    run: RunRecord
+    status: str
+    lead: str
+    tiles: Sequence[Tile]
+    sections: Sequence[Section]
+    scripts: Sequence[str]
+    package: str
+    """Whose files the scripts are."""
+
+    def html(self) -> str:
+        """As a page that needs no other file."""
+        values = {"run": self.run, "status": self.status, "lead": self.lead, "tiles": self.tiles}
+        return Templates(self.package).page(
+            "fanwise/report.html",
+            f"{self.run.name}: fanwise report",
+            self.sections,
+            scripts=self.scripts,
+            **values,
+        )
+
+    def sources(self) -> list[str]:
+        """The text of its scripts."""
+        return [_asset(environment(self.package), name) for name in self.scripts]
+
+
 class Templates:
     """The templates of one package; `shared` values are visible in all of them."""
 
     def __init__(self, package: str, **shared: object) -> None:
+        self._package = package
         self._environment = environment(package)
         self._shared = shared
 
@@ -80,7 +109,7 @@ class Templates:
         lead: str = "",
         shortfall: str = "",
         scripts: Sequence[str] = (),
-    ) -> str:
+    ) -> ReportPage:
         """The page of a run. `scripts` are files of the package.
 
         `shortfall` says what is missing in a run that is done: its badge is not green then.
@@ -88,9 +117,8 @@ class Templates:
         status = shown_status(run)
         if shortfall:
             status = f"{status}: {shortfall}"
-        values = {"run": run, "status": status, "lead": lead, "tiles": list(tiles)}
-        title = f"{run.name}: fanwise report"
-        return self.page("fanwise/report.html", title, sections, scripts=scripts, **values)
+        parts = list(tiles), list(sections), list(scripts)
+        return ReportPage(run, status, lead, *parts, self._package)
 
     def page(
         self,

@@ -58,6 +58,10 @@ class PostgresConnection:
         self.raw.close()
 
 
+WRITES = """SELECT count(*), sum(batch), sum(epoch), count(*) FILTER (WHERE cancel_requested)
+    FROM runs"""
+
+
 @lru_cache(maxsize=512)
 def translate(query: str) -> str:
     """A query with `%s` instead of `?`, numbered where the type must be said."""
@@ -142,6 +146,11 @@ class PostgresConnections:
     ) -> Iterable[Any]:
         """The rows of a long result."""
         return connection.stream(query, parameters)
+
+    def version(self) -> int:
+        """Each write moves the batch number of its run on."""
+        with self.reading() as connection:
+            return hash(connection.execute(WRITES).fetchone())
 
     def close(self) -> None:
         """Close the idle ones now, and the others after use."""

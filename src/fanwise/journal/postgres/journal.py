@@ -37,11 +37,12 @@ class _SeesOwners(Reads):
         with self._reading() as connection:
             return _with_live_owner(runs.get(connection, run_id), locked_runs(connection))
 
-    def runs(self) -> list[RunRecord]:
+    def runs(self, *, specs: bool = True) -> list[RunRecord]:
         """All runs, the newest first."""
         with self._reading() as connection:
             locked = locked_runs(connection)
-            return [_with_live_owner(run, locked) for run in runs.newest_first(connection)]
+            found = runs.newest_first(connection, specs=specs)
+            return [_with_live_owner(run, locked) for run in found]
 
 
 def _with_live_owner(run: RunRecord, locked: set[int]) -> RunRecord:

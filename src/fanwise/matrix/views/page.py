@@ -49,13 +49,14 @@ def report(
     sections = list(_sections(templates, run, found, analysis, palette, lanes, past))
     if judgements:
         sections.insert(0, templates.section("expectations", "Expected", judgements=judgements))
-    html = templates.report(run, tiles(found, analysis), sections, scripts=["cells.js"])
+    page = templates.report(run, tiles(found, analysis), sections, scripts=["cells.js"])
     lines = [
         *lines_of(found, analysis),
         *(["", *expectation_lines(judgements)] if judgements else []),
     ]
     expectations = msgspec.to_builtins(judgements)
-    return Report(html, lines, {**document_of(run, found, analysis), "expectations": expectations})
+    document = {**document_of(run, found, analysis), "expectations": expectations}
+    return Report(page.html(), lines, document, page)
 
 
 def _sections(

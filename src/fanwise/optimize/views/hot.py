@@ -82,4 +82,5 @@ def hot_report(run: RunRecord, state: HotState) -> Report:
     sections: list[Section] = [templates.section("hot", "Functions", rows=list(rows(state)))]
     if state.outside:
         sections.append(changed_outside(templates, state.outside))
-    return Report(templates.report(run, tiles, sections), hot_lines(state), hot_document(state))
+    page = templates.report(run, tiles, sections)
+    return Report(page.html(), hot_lines(state), hot_document(state), page)

@@ -28,8 +28,8 @@ def report(results: Results) -> Report:
         accept=accept,
         accepted=accepted,
     )
-    html = templates.report(results.run, _tiles(results), _sections(templates, results))
-    return Report(html, markdown_lines(results), document_of(results))
+    page = templates.report(results.run, _tiles(results), _sections(templates, results))
+    return Report(page.html(), markdown_lines(results), document_of(results), page)
 
 
 def _tiles(results: Results) -> Iterator[Tile]:

@@ -43,11 +43,11 @@ def report(found: RecordedPlan) -> Report:
         "fanwise.plan.views", found=found, plan=found.state, plural=plural, one_line=one_line,
         MARKS=MARKS, ORDER=ORDER, CHIPS=CHIPS,
     )  # fmt: skip
-    html = templates.report(
+    page = templates.report(
         found.run, _tiles(found), _sections(templates, found), lead=found.goal,
         shortfall=found.state.shortfall,
     )  # fmt: skip
-    return Report(html, summary_lines(found), recorded_document(found))
+    return Report(page.html(), summary_lines(found), recorded_document(found), page)
 
 
 def _tiles(found: RecordedPlan) -> Iterator[Tile]:

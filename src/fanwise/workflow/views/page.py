@@ -85,13 +85,13 @@ def report(journal: Journal, run: RunRecord) -> Report:
     tables = [*_tables(state)]
     gates = [step for step in state.steps.values() if step.type == "gate"]
     sections = _sections(templates, spec, state, rows, tables, gates)
-    html = templates.report(run, _tiles(state, costs), sections, scripts=("items.js",))
+    page = templates.report(run, _tiles(state, costs), sections, scripts=("items.js",))
     counts = Counter(row.step.status for row in rows)
     lines = [
         f"{run.name}: {shown_status(run)}; " + ", ".join(f"{n} {s}" for s, n in counts.items()),
         *(f"{row.step.path}: {row.step.status}  {row.took}".rstrip() for row in rows),
     ]
-    return Report(html, lines, _document(run, state, costs))
+    return Report(page.html(), lines, _document(run, state, costs), page)
 
 
 def _rows(state: WorkflowState, path: str, depth: int = 0) -> Iterator[StepRow]:

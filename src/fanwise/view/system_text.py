@@ -6,8 +6,8 @@ not installed here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from fanwise.core.paths import is_top
 from fanwise.journal.codec import JSON
@@ -16,7 +16,6 @@ from fanwise.system_names import homes, load
 
 if TYPE_CHECKING:
     from fanwise.core.counts import Counts
-    from fanwise.specs.system import DescribeItem, DescribeRun, System
     from fanwise.view.items import Inputs
     from fanwise.view.run_summary import CountNow
 
@@ -28,9 +27,9 @@ def result_lines(
     journal: Journal, run: RunRecord, *, fully: bool, options: Mapping[str, Any]
 ) -> Iterator[str]:
     """The results of the run as text, with the options that were given for it."""
-    system = _system(run.kind)
-    describe_run: DescribeRun | None = getattr(system, "describe_run", None)
-    describe_item: DescribeItem | None = getattr(system, "describe_item", None)
+    system = system_of_kind(run.kind)
+    describe_run = getattr(system, "describe_run", None)
+    describe_item = getattr(system, "describe_item", None)
     if describe_run is not None:
         yield from describe_run(journal, run, fully=fully, **options)
     elif describe_item is not None:
@@ -39,12 +38,12 @@ def result_lines(
 
 def replaces_default_view(run: RunRecord) -> bool:
     """Whether the system's text replaces the list of fan-outs and events."""
-    return getattr(_system(run.kind), "replaces_default_view", False)
+    return getattr(system_of_kind(run.kind), "replaces_default_view", False)
 
 
 def inputs_of(run: RunRecord) -> Inputs:
     """Whether the journal has the input of each item of the run, and how to find it."""
-    if not getattr(_system(run.kind), "records_inputs", False):
+    if not getattr(system_of_kind(run.kind), "records_inputs", False):
         return ""
     spec = JSON.decode(run.spec)
     return "by key" if isinstance(spec, dict) and spec.get("key") is True else "by index"
@@ -52,12 +51,12 @@ def inputs_of(run: RunRecord) -> Inputs:
 
 def count_now(journal: Journal, run: RunRecord) -> Counts | None:
     """The progress as the system counts it; None: the system counts items."""
-    count: CountNow | None = getattr(_system(run.kind), "count", None)
+    count: CountNow | None = getattr(system_of_kind(run.kind), "count", None)
     return None if count is None else count(journal, run)
 
 
 def _one_by_one(
-    describe: DescribeItem, journal: Journal, run: RunRecord, *, fully: bool
+    describe: Callable[..., Sequence[str]], journal: Journal, run: RunRecord, *, fully: bool
 ) -> Iterator[str]:
     number = sum(1 for _ in _with_values(journal, run))
     for place, item in enumerate(_with_values(journal, run)):
@@ -74,11 +73,12 @@ def _with_values(journal: Journal, run: RunRecord) -> Iterator[ItemRecord]:
             yield from (i for i in journal.items(fan_out.id) if i.value is not None)
 
 
-def _system(kind: str) -> System | None:
+def system_of_kind(kind: str) -> Any:
+    """The system that makes runs of this kind; None: it is not known here, or a program is."""
     found = homes(kind)
     if len(found) != 1:  # made by a program
         return None
     try:
-        return cast("System", load(*found))
+        return load(*found)
     except Exception:  # a package that is broken here
         return None

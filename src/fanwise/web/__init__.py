@@ -1,0 +1,1 @@
+"""The live view: `fanwise view` shows every run of a journal in the browser while it happens."""

@@ -1,0 +1,140 @@
+"""The view in a real browser: live, quiet, usable by keyboard, and back after a restart.
+
+Left out where there is no Chromium or no playwright; `FANWISE_CHROMIUM` says where it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api")
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = os.environ.get("FANWISE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
+]
+PATIENCE_MS = 60_000
+
+
+class ViewProcess:
+    """`fanwise view` as people start it."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self._folder = folder
+        self.start(*options)
+
+    def start(self, *options: str) -> None:
+        command = [sys.executable, "-m", "fanwise", "view", "--no-open", *options]
+        self._process = subprocess.Popen(
+            command, cwd=self._folder, stderr=subprocess.PIPE, text=True
+        )
+        assert self._process.stderr is not None
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=\S+", self._process.stderr.readline())
+        assert found is not None
+        self.address, self.port = found[0], found[1]
+
+    def stop(self) -> int:
+        self._process.send_signal(signal.SIGINT)
+        code = self._process.wait(30)
+        assert self._process.stderr is not None
+        self._process.stderr.close()
+        return code
+
+
+@pytest.fixture
+def view(tmp_path: Path) -> Iterator[ViewProcess]:
+    made = ViewProcess(tmp_path)
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1200, "height": 800})
+    made = context.new_page()
+    made.set_default_timeout(PATIENCE_MS)
+    yield made
+    context.close()
+
+
+def map_process(folder: Path, *command: str, lines: str) -> subprocess.Popen[str]:
+    made = subprocess.Popen(
+        [sys.executable, "-m", "fanwise", "map", "--cap", "2", "--run", "r", "--", *command],
+        cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        text=True,
+    )  # fmt: skip
+    assert made.stdin is not None
+    made.stdin.write(lines)
+    made.stdin.close()
+    return made
+
+
+def test_a_run_is_seen_live_and_cancelled_by_its_button(
+    view: ViewProcess, page: Any, tmp_path: Path
+) -> None:
+    """Each line waits for a file of its name: nothing moves unless the test lets it."""
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(view.address)
+    page.get_by_text("No runs yet").wait_for()
+    wait = "while ! test -e go-{}; do read -t 0.05 _ < /dev/zero || :; done"
+    running = map_process(tmp_path, "bash", "-c", wait, lines="1\n2\n3\n")
+    try:
+        page.get_by_role("link", name="bash").click()  # the row appeared by itself
+        page.get_by_text("0 of 3").wait_for()
+        (tmp_path / "go-1").touch()
+        page.get_by_text("1 of 3").wait_for()
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.get_by_role("button", name="Cancel").click()
+        page.get_by_text("cancelled", exact=True).wait_for()
+        assert running.wait(60) != 0
+    finally:
+        running.kill()
+        running.wait()
+    assert said == []
+
+
+def test_it_works_by_keyboard_and_on_a_phone_and_comes_back(
+    view: ViewProcess, browser: Any, page: Any, tmp_path: Path
+) -> None:
+    done = map_process(tmp_path, "sh", "-c", "test {} != 2", lines="1\n2\n3\n")
+    assert done.wait(120) == 1
+    page.goto(view.address)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Failures by cause").wait_for()
+    page.goto(f"http://127.0.0.1:{view.port}/runs/r/items")
+    page.keyboard.press("/")
+    page.keyboard.type("2")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/items?q=2*")  # the filter is in the address
+    page.set_viewport_size({"width": 390, "height": 800})
+    for address in ("/", "/runs/r", "/runs/r/items", "/runs/r/item?in=lines&key=1"):
+        page.goto(f"http://127.0.0.1:{view.port}{address}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, address
+    page.get_by_text("live", exact=True).wait_for()
+    assert view.stop() == 130
+    page.get_by_text("connection lost").wait_for()
+    view.start("--port", view.port)  # a new token: the page that is open has the old one
+    page.goto(view.address)
+    page.get_by_text("live", exact=True).wait_for()

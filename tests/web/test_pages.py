@@ -1,0 +1,175 @@
+"""The pages over real journals: what they show, and that everything recorded stays text."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fanwise import fan_out, open_run
+from fanwise.journal.open import open_journal
+from fanwise.journal.port import RunRecord
+from fanwise.web.app import View
+from fanwise.web.access import Access
+
+from .asgi import ORIGIN, Answer, request
+
+SCRIPT = "<script>alert(1)</script>"
+HOSTILE = f"{SCRIPT}\"'&{{{{ 7 * 7 }}}}"
+
+
+class Pages:
+    """A view of one journal, asked as its own page asks."""
+
+    def __init__(self, path: Path, **options: Any) -> None:
+        self._view = View(str(path), **options)
+        self._app = self._view.app(Access("t", 7777, {ORIGIN}))
+
+    def get(self, address: str) -> Answer:
+        return asyncio.run(request(self._app, address, cookie="fanwise-view-7777=t"))
+
+    def post(self, address: str, body: str, **headers: str) -> Answer:
+        return asyncio.run(
+            request(
+                self._app, address, method="POST", body=body.encode(), origin=ORIGIN,
+                cookie="fanwise-view-7777=t", content_type="application/x-www-form-urlencoded",
+                **headers,
+            )
+        )  # fmt: skip
+
+    def close(self) -> None:
+        self._view.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal.db"
+
+
+@pytest.fixture
+def pages(path: Path) -> Any:
+    made = Pages(path)
+    yield made
+    made.close()
+
+
+def record(path: Path, run_id: str, work: Callable[[str], Any], items: list[str]) -> None:
+    async def main() -> None:
+        journal = open_journal(str(path))
+        async with open_run(run_id, journal=journal) as run:
+            await fan_out(work, items, cap=2, run=run, name="fan_out", key=lambda item: item)
+        journal.close()
+
+    asyncio.run(main())
+
+
+def fails_on_b(item: str) -> Any:
+    if item.startswith("b"):
+        raise ValueError(f"{item} {HOSTILE}")
+    return {"said": f"{item} {HOSTILE}"}
+
+
+def test_without_a_journal_it_says_what_to_do(pages: Pages, path: Path) -> None:
+    assert "No runs yet" in pages.get("/").text
+    assert pages.get("/runs/none").status == 404
+    assert not path.exists()  # looking makes nothing
+
+
+def test_the_runs_are_listed_filtered_and_paged(pages: Pages, path: Path) -> None:
+    for name in ("one", "two"):
+        record(path, name, str.upper, ["x"])
+    page = pages.get("/").text
+    assert page.index("/runs/two") < page.index("/runs/one")
+    assert "/runs/two" not in pages.get("/?q=ONE").text
+    assert "Nothing found" in pages.get("/?status=failed").text
+    assert "/runs/one" in pages.get("/?page=0&sort=nonsense").text
+
+
+def test_a_run_shows_counts_causes_and_links_to_its_items(pages: Pages, path: Path) -> None:
+    record(path, "r", fails_on_b, ["a", "b1", "b2"])
+    page = pages.get("/runs/r").text
+    assert "1 of 3" in page
+    assert "ValueError: b# " in page  # two failures, one cause
+    assert "/runs/r/item?in=fan_out&amp;key=b1" in page
+
+
+@pytest.mark.parametrize("run_id", ["r", "missing"])
+def test_addresses_of_runs_that_are_not_there_are_answered(
+    pages: Pages, path: Path, run_id: str
+) -> None:
+    record(path, "r", str.upper, ["x"])
+    status = 200 if run_id == "r" else 404
+    for part in ("", "/live", "/items"):
+        assert pages.get(f"/runs/{run_id}{part}").status == status
+
+
+def test_items_are_paged_in_item_order_and_filtered(pages: Pages, path: Path) -> None:
+    names = [f"k{number}" for number in range(230)]
+    record(path, "r", str.upper, names)
+    first = pages.get("/runs/r/items").text
+    assert "key=k99" in first and "key=k100" not in first.replace("after=99&amp;key=k99", "")
+    second = pages.get("/runs/r/items?after=99&key=k99").text
+    assert "key=k100" in second and "key=k199" in second and ">k99<" not in second
+    found = pages.get("/runs/r/items?q=K22").text
+    assert ">k22<" in found and ">k229<" in found and ">k23<" not in found
+    assert "No items" in pages.get("/runs/r/items?status=failed").text
+    assert "No items" in pages.get("/runs/r/items?q=%25").text  # a percent sign is a percent sign
+
+
+def test_an_item_has_its_value_error_attempts_and_json(pages: Pages, path: Path) -> None:
+    record(path, "r", fails_on_b, ["a", "b"])
+    where = msgspec.json.decode(pages.get("/runs/r/item.json?in=fan_out&key=a").text)
+    assert where["value"] == {"said": f"a {HOSTILE}"}
+    failed = pages.get("/runs/r/item?in=fan_out&key=b").text
+    assert "ValueError" in failed and "alert(1)" in failed
+    assert pages.get("/runs/r/item?in=fan_out&key=zz").status == 409
+
+
+def test_nothing_that_was_recorded_is_code(pages: Pages, path: Path) -> None:
+    record(path, "r", fails_on_b, [f"a{HOSTILE}", f"b{HOSTILE}"])
+    everywhere = ("/", "/runs/r", "/runs/r/items", f"/?q={SCRIPT}", f"/runs/r/items?q={SCRIPT}")
+    for address in (*everywhere, f"/runs/r/item?in=fan_out&key=a{HOSTILE.replace('&', '%26')}"):
+        page = pages.get(address).text
+        assert SCRIPT not in page and "49" not in page.replace("#49", "")
+
+
+def test_files_of_the_view_alone_are_served(pages: Pages) -> None:
+    assert pages.get("/static/page.css").headers["content-type"].startswith("text/css")
+    for name in ("../app.py", "..%2f..%2fapp.py", "/etc/passwd", "htmx/../../app.py"):
+        assert pages.get(f"/static/{name}").status == 404
+
+
+def test_a_run_is_cancelled_and_who_did_it_is_recorded(path: Path) -> None:
+    journal = open_journal(str(path))
+    from fanwise.journal.owner import current_owner
+
+    journal.create_run(
+        RunRecord("r", 0, "fan_out", "r", "null", "d", "running", 1.0, owner=current_owner())
+    )
+    pages = Pages(path, user_header="X-User")
+    answer = pages.post("/runs/r/act", "action=cancel", x_user="ada")
+    assert (answer.status, answer.headers["location"]) == (303, "/runs/r")
+    assert journal.run("r").cancel_requested
+    told = [msgspec.json.decode(event.data) for event in journal.events("r", "asked")]
+    assert told == [{"action": "cancel", "by": "ada"}]
+    pages.close()
+    journal.close()
+
+
+def test_a_read_only_view_changes_nothing(path: Path) -> None:
+    record(path, "r", fails_on_b, ["b"])
+    pages = Pages(path, read_only=True)
+    assert "Retry failed" not in pages.get("/runs/r").text
+    assert pages.post("/runs/r/act", "action=retry").status == 409
+    pages.close()
+
+
+def test_what_makes_no_sense_is_refused(pages: Pages, path: Path) -> None:
+    record(path, "r", str.upper, ["x"])
+    assert pages.post("/runs/r/act", "action=cancel").status == 409
+    assert pages.post("/runs/r/act", "action=explode").status == 409
+    assert pages.get("/runs/r/act").status == 405
