@@ -20,7 +20,7 @@ class Answer(NamedTuple):
 
 
 async def request(
-    app: ASGIApp, address: str, *, method: str = "GET", body: bytes = b"", **headers: str
+    app: ASGIApp, address: str, *, method: str = "GET", body: str = "", **headers: str
 ) -> Answer:
     """One request; `sec_fetch_site="none"` is the header `Sec-Fetch-Site`."""
     path, _, query = address.partition("?")
@@ -34,7 +34,7 @@ async def request(
     sent: list[Message] = []
 
     async def receive() -> Message:
-        return {"type": "http.request", "body": body, "more_body": False}
+        return {"type": "http.request", "body": body.encode(), "more_body": False}
 
     async def send(message: Message) -> None:
         sent.append(message)

@@ -13,8 +13,8 @@ import pytest
 from fanwise import fan_out, open_run
 from fanwise.journal.open import open_journal
 from fanwise.journal.port import RunRecord
-from fanwise.web.app import View
 from fanwise.web.access import Access
+from fanwise.web.app import View
 
 from .asgi import ORIGIN, Answer, request
 
@@ -35,7 +35,7 @@ class Pages:
     def post(self, address: str, body: str, **headers: str) -> Answer:
         return asyncio.run(
             request(
-                self._app, address, method="POST", body=body.encode(), origin=ORIGIN,
+                self._app, address, method="POST", body=body, origin=ORIGIN,
                 cookie="fanwise-view-7777=t", content_type="application/x-www-form-urlencoded",
                 **headers,
             )

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import uvicorn
 
 from fanwise.errors import UsageError
-from fanwise.web.app import View
 from fanwise.web.access import Access
+from fanwise.web.app import View
 
 LOOPBACK = "127.0.0.1"
 STOP_S = 1
