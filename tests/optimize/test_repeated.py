@@ -56,7 +56,7 @@ BENCH = code("""
 
 
     def run():
-        return [total(30000) for _ in range(20)]
+        return [total(30000) for _ in range(150)]
 
 
     if __name__ == "__main__":
@@ -73,7 +73,7 @@ def judge(
         write(folder / "candidates" / f"{name}.py", f"# path: work.py\n{text}")
     return optimize_sync(
         target, "candidates/*", "python check.py", repo="project", folder=folder, cap=2,
-        bench={"budget": "20s", **bench}, **more,
+        bench={"budget": "300s", **bench}, **more,
     )  # fmt: skip
 
 

@@ -9,13 +9,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from fanwise.errors import BadTarget, FanwiseError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.stages import begin_stage
 from fanwise.optimize.benchmark.compare import by_new_calls, compare_speed, only_repeated
-from fanwise.optimize.benchmark.sequential import Speed
+from fanwise.optimize.benchmark.sequential import Accept, Speed
 from fanwise.optimize.benchmark.stopwatch import Bench
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.candidates.target import Target
@@ -109,10 +110,18 @@ class Trial:
             calls, why = original.timed_calls
             if calls is None:
                 return only_repeated(speed, why)
-            return by_new_calls(speed, await self._speed(baseline, workspace, calls))
+            # The benchmark says how calls of different sizes are weighed; this is about new ones.
+            accept = replace(original.accept, allow_slower=True)
+            new = await self._speed(baseline, workspace, calls, accept=accept)
+            return by_new_calls(speed, new)
 
     async def _speed(
-        self, baseline: Workspace, workspace: Workspace, bench: Bench, pair_s: float = 0.0
+        self,
+        baseline: Workspace,
+        workspace: Workspace,
+        bench: Bench,
+        pair_s: float = 0.0,
+        accept: Accept | None = None,
     ) -> Speed:
         workbench, spec = self._workbench, self._workbench.case.spec
         return await compare_speed(
@@ -120,7 +129,7 @@ class Trial:
             workspace,
             bench,
             workbench.settings,
-            accept=self._original.accept,
+            accept=accept or self._original.accept,
             budget_s=spec.benched.budget,
             seed=spec.seed,
             tolerance=workbench.tolerance,
