@@ -21,7 +21,7 @@ from typing import TypeVar
 from bench.harness import Row
 from fanwise.plan.merge.step import Signature, merge_step
 from fanwise.plan.merge.trees import blobs_at, commit_with
-from fanwise.plan.model.change import Blob, Change
+from fanwise.plan.model.leaf_result import Blob, Change
 from fanwise.workspaces import WorkspacePool
 from fanwise.workspaces.git import Git
 

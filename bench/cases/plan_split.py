@@ -32,8 +32,8 @@ from bench.releases import PROJECTS, release_history
 from fanwise.cache_folder import cache_folder
 from fanwise.plan.model.node import Node, Split
 from fanwise.plan.split import Rules, files_in, split
+from fanwise.plan.split.files import past_commits
 from fanwise.plan.split.graphs import components
-from fanwise.plan.split.history import past_commits
 from fanwise.plan.split.scorecard import speedup
 
 VERSION = "5.2"

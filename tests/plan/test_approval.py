@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import pty
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -145,3 +147,21 @@ def test_yes_means_nothing_to_others(repo: Path, capfd: pytest.CaptureFixture[st
     )
     assert run_cli("run", "flow.yaml", "--yes") == 2
     assert "--yes is not an option of `workflow`" in capfd.readouterr().err
+
+
+def test_a_run_begins_in_a_journal_that_a_kill_left_empty(repo: Path, tmp_path: Path) -> None:
+    """Killed after the file was made, and before its tables were."""
+    (tmp_path / ".fanwise").mkdir()
+    with closing(sqlite3.connect(tmp_path / ".fanwise/journal.db")) as journal:
+        journal.execute("PRAGMA journal_mode = WAL")
+    assert run_cli("run", "plan.json", "--yes") == 0
+
+
+def test_a_command_of_several_lines_is_approved_in_one(
+    repo: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_plan(tmp_path, each={"command": "true\necho two"}, verify="true &&\ntrue", check="true\n")
+    assert run_cli("check", "plan.json") == 0
+    told = capfd.readouterr().out
+    assert "by command true echo two, at most" in told
+    assert "verified by: true && true\n" in told

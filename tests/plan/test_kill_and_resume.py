@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from fanwise.plan.model.states import MARKS, WRONG
 from fanwise.plan.state.plan_state import CUT_OFF
 from fanwise.testing import CRASH_POINTS
 from tests.marks import slow
@@ -83,25 +85,39 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def random_plan(folder: Path, seed: int) -> list[str]:
-    """Write a plan and its repository; return the options that it is run with."""
+    """Write a plan and its repository; return the options that it is run with.
+
+    Sub-plans of a split, of one whose leaves follow their imports, or tasks that need others.
+    """
     random = Random(seed)
+    kind = random.choice(["directory", "dependency", "tasks"])
     fates = [random.choice(list(FATES)) for _ in range(random.randint(3, 5))]
-    files = {f"p{number}.py": f"V = {number}\n" for number in range(len(fates))}
+    needs = [random.sample(range(n), min(n, random.randint(0, 2))) for n in range(len(fates))]
+    files = {
+        f"p{n}.py": "".join(f"import p{each}\n" for each in needs[n]) + f"V = {n}\n"
+        for n in range(len(fates))
+    }
     make_repo(folder / "repo", {**files, "shared.txt": "shared\n"})
     cases = [f"p{number}.py) {FATES[fate]};;" for number, fate in enumerate(fates)]
-    strategies = ["three_way", "three_way", "fail_on_conflict", "ours_last"]
-    write_plan(
-        folder,
-        each={"command": f"f=$FANWISE_PLAN_TITLE; case $f in {' '.join(cases)} esac"},
-        split={"mode": "directory", "max_files": 1, "min_files": 1},
-        files=["p*.py"],
-        shared=["shared.txt"],
-        retry=random.randint(0, 1),
-        merge=random.choice(strategies),
-        fail_fast=random.random() < 0.3,
-        sandbox=False,
-        **({"check": "! grep -q BAD p*"} if random.random() < 0.7 else {}),
-    )
+    fields: dict[str, Any] = {
+        "each": {"command": f"f=$FANWISE_PLAN_TITLE; case $f in {' '.join(cases)} esac"},
+        "retry": random.randint(0, 1),
+        "merge": random.choice(["three_way", "three_way", "fail_on_conflict"]),
+        "fail_fast": random.random() < 0.3,
+        "sandbox": False,
+    }
+    if random.random() < 0.7:
+        fields["check"] = "! grep -q BAD p*"
+    if kind == "tasks":  # those that finish first are merged first, so one at a time
+        tasks = [
+            {"id": f"p{n}.py", "goal": f"g{n}", "needs": [f"p{each}.py" for each in needs[n]]}
+            for n in range(len(fates))
+        ]
+        plan = {"goal": "do it", "repo": "repo", "tasks": tasks, "max_parallel": 1, **fields}
+        (folder / "plan.json").write_text(json.dumps({"plan": plan}))
+    else:
+        split = {"mode": kind, "max_files": 1, "min_files": 1}
+        write_plan(folder, split=split, files=["p*.py"], shared=["shared.txt"], **fields)
     return ["--bisect"] if random.random() < 0.5 else []
 
 
@@ -112,26 +128,37 @@ def plain(document: dict[str, Any], folder: Path) -> dict[str, Any]:
     leaves = [{k: v for k, v in row.items() if k != "seconds"} for row in told["leaves"]]
     for leaf in leaves:
         leaf["tries"] = [{**each, "seconds": 0} for each in leaf["tries"]]
-    names = ("ok", "complete", "halted", "counts", "conflicts", "taken", "moved", "merged",
-             "result", "innocent", "work_tree", "outside")  # fmt: skip
+    names = ("ok", "complete", "halted", "counts", "conflicts", "broken", "merged", "result",
+              "innocent", "work_tree", "outside")  # fmt: skip
     return {**{name: told[name] for name in names}, "checks": checks, "leaves": leaves}
 
 
 def told_by_all(server: Server, folder: Path) -> dict[str, Any]:
-    """What `report --json` says, if `show --json`, `show` and `export` say the same."""
-    code, text = server(folder, "report", "plan", "--json")
+    """What `report --json` says, if `show --json`, `show`, `export` and the page say the same."""
+    page = folder / "page.html"
+    code, text = server(folder, "report", "plan", "--json", "--output", str(page))
     assert code == 0
     document: dict[str, Any] = json.loads(text)
     table = server(folder, "export", "plan", "--format=jsonl")[1].splitlines()
     rows = [{k: v for k, v in json.loads(row).items() if v is not None} for row in table]
     assert rows == document["leaves"]
-    shown = json.loads(server(folder, "show", "plan", "--json")[1])
     counts = document["counts"]
+    assert counts == Counter(row["state"] for row in rows)
+    shown = json.loads(server(folder, "show", "plan", "--json")[1])
     fine = sum(counts.get(state, 0) for state in ("done", "unchanged", "split"))
-    assert (shown["done"], shown["total"]) == (fine, len(rows))
+    wrong = len(rows) - fine - counts.get("queued", 0)
+    assert (shown["done"], shown["failed"], shown["total"]) == (fine, wrong, len(rows))
+    assert (shown["status"] == "halted") == bool(document["halted"]), shown["status"]
     lines = server(folder, "show", "plan")[1]
+    html = page.read_text()
     for state, number in counts.items():
         assert f"{number} {state}" in lines
+        chips = html.partition('id="sub-plans"')[2].partition("</section>")[0]
+        assert chips.count(f">{MARKS[state]} {state}</span>") == number, state
+    badge = html.partition("</header>")[0]
+    if shown["status"] == "done":
+        assert ("not in the result" in badge) == any(row["state"] in WRONG for row in rows)
+    assert (document["result"] is None) == ("the branch fanwise/" not in lines)
     return document
 
 

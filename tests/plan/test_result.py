@@ -21,7 +21,7 @@ from fanwise.plan.merge.publish import (
     rollback,
 )
 from fanwise.plan.merge.step import Signature, merge_step
-from fanwise.plan.model.change import Change
+from fanwise.plan.model.leaf_result import Change
 from fanwise.plan.model.merge_result import MergeStep, PublishedResult
 from fanwise.plan.model.node import FileNote
 from fanwise.workspaces.git import Git

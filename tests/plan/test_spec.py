@@ -68,7 +68,7 @@ def test_a_small_file_has_sensible_defaults(repo: Path) -> None:
         ("sparse: [/etc]", "plan.sparse[0]", "outside the repository"),
         ("max_parallel: 0", "plan.max_parallel", "at least 1"),
         ("max_parallel: 257", "plan.max_parallel", "at most 256"),
-        ("merge: threeway", "plan.merge", "`three_way`, `fail_on_conflict`"),
+        ("merge: threeway", "plan.merge", "`three_way` or `fail_on_conflict`"),
         ("verify: pytest {test}", "plan.verify", "did you mean {tests}?"),
         ("check: pytest {tests}", "plan.check", "{tests} has no meaning here"),
         ("retry: -1", "plan.retry", "at least 0"),

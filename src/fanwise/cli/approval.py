@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fanwise.cli.messages import say_lines
 from fanwise.cli.recorded_run import recorded_run
 from fanwise.cli.streams import write_stderr
-from fanwise.errors import RunNotFound, UsageError
+from fanwise.errors import JournalDamaged, JournalUnreadable, RunNotFound, UsageError
 from fanwise.specs.system import ApprovedRunnable, Opening
 
 if TYPE_CHECKING:
@@ -49,6 +49,10 @@ def _approval(runnable: Runnable, run_id: str | None, journal: str | None) -> Ap
                 return runnable.approval(*stack.enter_context(recorded_run(journal, known)))
         except RunNotFound:
             pass
+        except JournalUnreadable as error:
+            # An empty or older one: whoever opens it for writing makes the tables, or says more.
+            if isinstance(error, JournalDamaged):
+                raise
         return runnable.approval(None, None)
 
 

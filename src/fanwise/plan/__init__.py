@@ -12,8 +12,7 @@ from fanwise.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from fanwise.plan.api import PlanResult, run_plan, run_plan_sync
-    from fanwise.plan.model.change import Change, EditRequest
-    from fanwise.plan.model.leaf_result import SubPlan, Try
+    from fanwise.plan.model.leaf_result import Change, EditRequest, SubPlan, Try
     from fanwise.plan.model.merge_result import BrokenName, Conflict, MergeCheck, PublishedResult
     from fanwise.plan.model.node import Node, Scorecard, Split, Tree
     from fanwise.plan.state.plan_state import LeafState, PlanState
@@ -41,8 +40,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "model.change": ("Change", "EditRequest"),
-    "model.leaf_result": ("SubPlan", "Try"),
+    "model.leaf_result": ("Change", "EditRequest", "SubPlan", "Try"),
     "model.merge_result": ("BrokenName", "MergeCheck", "Conflict", "PublishedResult"),
     "model.node": ("Node", "Scorecard", "Split", "Tree"),
     "api": ("PlanResult", "run_plan", "run_plan_sync"),

@@ -20,19 +20,10 @@ from fanwise.plan.model.node import Node
 from fanwise.plan.options import OPTIONS
 from fanwise.plan.run.apply_result import deliver, roll_back
 from fanwise.plan.run.execution import execute
-from fanwise.plan.spec.plan_base import PlanBase
-from fanwise.plan.spec.plan_spec import KEY, PlanSpec
+from fanwise.plan.spec.plan_spec import KEY, PlanBase, PlanSpec
 from fanwise.plan.spec.resolved_plan import ResolvedPlan, resolve_plan
 from fanwise.plan.spec.run_options import PlanRunOptions
-from fanwise.plan.state.board import board_of
-from fanwise.plan.state.replay import (
-    bisected,
-    items_of,
-    merged_tasks,
-    replay,
-    reusable,
-    reusable_success,
-)
+from fanwise.plan.state.replay import board_of, items_of, replay, reusable, reusable_success
 from fanwise.plan.views.end_text import Commands, note_lines, output_lines, rollback_lines
 from fanwise.plan.views.estimate import estimate_of, facts_of, plan_lines, start_notes
 from fanwise.plan.views.live_tree import LiveTree
@@ -63,12 +54,10 @@ class RunnablePlan:
 
     @property
     def title(self) -> str:
-        """The name in the file, or that of the file."""
         return self.resolved.spec.name or Path(self._document.name).stem
 
     @property
     def folder(self) -> Path:
-        """What paths are relative to."""
         return self._document.folder
 
     @property
@@ -131,22 +120,17 @@ class RunnablePlan:
         """The leaves that would be done, as far as that is known."""
         resolved, options = self.resolved, self._options
         records = list(items_of(journal, run.id))
-        bisect = options.bisect or bisected(each.key for each in records)
-        order = merged_tasks(records)
-        board = board_of(resolved.spec, resolved.base, resolved.work, bisect=bisect, merged=order)
+        plan = (resolved.spec, resolved.base, resolved.work)
+        board = board_of(*plan, records, bisect=options.bisect)
         counts = reusable_success if options.retry_failed else reusable
         left = replay(board, records, counts).left
         again = {item.leaf.id for item in left if item.kind == "again" and item.leaf is not None}
         if board.over:
             return ()
-        return tuple(
-            leaf
-            for leaf in board.tree.leaves
-            if leaf.id in again or not board.entries[leaf.id].over
-        )
+        leaves = board.tree.leaves
+        return tuple(e for e in leaves if e.id in again or not board.entries[e.id].over)
 
     async def execute(self, run: Run) -> End:
-        """Do all sub-plans, merge what they changed, leave the result."""
         if self._options.rollback:
             return await self._roll_back(run)
         resolved, options = self.resolved, self._options
@@ -191,14 +175,11 @@ class RunnablePlan:
 
 
 class PlanSystem:
-    """The system for files with `plan:`."""
-
     name = KEY
     options = OPTIONS
     replaces_default_view = True
 
     def runnable(self, document: Document, **options: Any) -> Runnable:
-        """A file, checked completely."""
         chosen = PlanRunOptions.of(**options)
         if chosen.rollback:
             raise UsageError("--rollback needs a run", "Use `fanwise resume RUN --rollback`")
@@ -221,20 +202,17 @@ class PlanSystem:
         return show_lines(read_run(journal, run), fully=fully)
 
     def count(self, journal: Journal, run: RunRecord) -> Counts:
-        """In sub-plans."""
         from fanwise.plan.state.read_run import read_run
 
         return read_run(journal, run).state.counts
 
     def report(self, journal: Journal, run: RunRecord) -> Report:
-        """A page with all that there is to see."""
         from fanwise.plan.state.read_run import read_run
         from fanwise.plan.views.page import report
 
         return report(read_run(journal, run))
 
     def table(self, journal: Journal, run: RunRecord) -> Table:
-        """One row for each leaf."""
         from fanwise.plan.state.read_run import read_run
         from fanwise.plan.views.rows import leaf_table
 

@@ -5,9 +5,8 @@ workspace on an event loop does so with `fanwise.kernel.workspaces`, which has t
 whoever waits for one waits for a cap of the kernel's.
 """
 
-from fanwise.workspaces.interpreter import ProjectPython, interpreter_of
+from fanwise.workspaces.interpreter import ProjectPython, environment, interpreter_of
 from fanwise.workspaces.pool import Lost, WorkspacePool
-from fanwise.workspaces.python import environment
 from fanwise.workspaces.workspace import Workspace
 
 __all__ = ["Lost", "ProjectPython", "Workspace", "WorkspacePool", "environment", "interpreter_of"]

@@ -1,4 +1,6 @@
-"""Which Python a project's own commands run with: the one that its user would get in a shell.
+"""Python in a workspace: the project's own interpreter and packages, with the workspace's code.
+
+A project's commands run with the Python that its user would get in a shell.
 
 Not the Python that fanwise itself is installed in, unless nothing else is found. In this order:
 what was named (`--python`), an active virtual environment, `.venv` or `venv` in the project, the
@@ -12,11 +14,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fanwise.errors import UsageError
+from fanwise.workspaces.port import Checkout
 
 _FOLDERS = (".venv", "venv")
 UV_RUN = re.compile(r"^\s*uv\s+run\s+(?:--(?:no-sync|frozen|locked|offline|active|quiet)\s+)*(?!-)")
@@ -124,3 +128,47 @@ def _actual(program: str) -> str:
 def _first_bytes(program: str) -> bytes:
     with Path(program).open("rb") as file:
         return file.read(2)
+
+
+# -- the environment of a program in a workspace ------------------------------------------------
+
+
+def environment(workspace: Checkout, python: ProjectPython | None = None) -> dict[str, str]:
+    """What to add to the environment of a program that runs in this workspace, in this use of it.
+
+    The folders of the user's tree that Python imports from, here or by PYTHONPATH, become those
+    of the workspace; that also comes before packages that are installed from the user's tree
+    (`pip install -e`). `python`: None is that of the project. No compiled files are written:
+    their time has whole seconds, and two versions of a file of one size and one second would pass
+    for each other.
+    """
+    python = python or interpreter_of(workspace.users)
+    paths = dict.fromkeys(map(str, _import_folders(workspace, python)))
+    return {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "GIT_CEILING_DIRECTORIES": str(workspace.root.parent),
+        **python.variables(),
+    }
+
+
+def _import_folders(workspace: Checkout, python: ProjectPython) -> Iterator[Path]:
+    given = [Path(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    ours = sys.path if python.program == sys.executable else []
+    for folder in (*given, *(Path(each) for each in (*ours, *python.linked) if each)):
+        if (here := _here(workspace, python, folder)) is not None:
+            yield here
+    for folder in (workspace.path / "src", workspace.path, workspace.root / "src", workspace.root):
+        if folder.is_dir():
+            yield folder
+    yield from (each.absolute() for each in given if _here(workspace, python, each) is None)
+
+
+def _here(workspace: Checkout, python: ProjectPython, folder: Path) -> Path | None:
+    """Where a folder of the user's tree is in the workspace; None if it is not there."""
+    actual = folder.resolve()
+    packages = python.prefix.resolve()  # a virtual environment is used where it is
+    if not actual.is_relative_to(workspace.users) or actual.is_relative_to(packages):
+        return None
+    here = workspace.root / actual.relative_to(workspace.users)
+    return here if here.is_dir() else None

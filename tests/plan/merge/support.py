@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fanwise.plan.merge.merge import lay, merge_result
 from fanwise.plan.merge.trees import ChainCommit, chain, tree_of
-from fanwise.plan.model.change import Blob, Change
+from fanwise.plan.model.leaf_result import Blob, Change
 from fanwise.plan.model.merge_result import MergeResult, Strategy
 from fanwise.workspaces.git import Git
 from tests.workspaces.support import make_repo

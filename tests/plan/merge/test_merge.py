@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fanwise.plan.model.change import Blob, Change
-from fanwise.plan.model.merge_result import MergeResult, OverwrittenFile, Strategy
+from fanwise.plan.model.leaf_result import Blob, Change
+from fanwise.plan.model.merge_result import MergeResult, Strategy
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import Content, blob, change, lines, merge, names, read, repository
 from tests.workspaces.support import commit, everything, git, write
@@ -40,7 +40,7 @@ def leaves(edits: tuple[dict[str, Content], ...]) -> list[tuple[str, dict[str, C
     return list(zip("ABCDEFGH", edits, strict=False))
 
 
-STRATEGIES: list[Strategy] = ["three_way", "fail_on_conflict", "ours_last"]
+STRATEGIES: list[Strategy] = ["three_way", "fail_on_conflict"]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -57,28 +57,22 @@ def test_disjoint_changes_are_all_in_and_nothing_else_is_touched(
     )
     assert found.leaves == ("A", "B", "C")
     assert not found.conflicts
-    assert not found.taken
     assert names(shared, found.tree) == {*FILES, "new/a.py", "empty"} - {"pkg/two.py"}
     assert read(shared, found.tree, "pkg/one.py") == "C\r\n"
     assert read(shared, found.tree, "shared.py") == lines(l1="A")
     assert everything(shared.cwd) == before
 
 
-@pytest.mark.parametrize("strategy", ["three_way", "ours_last"])
-def test_changes_far_from_one_another_in_one_file_are_all_in(
-    shared: Git, strategy: Strategy
-) -> None:
+def test_changes_far_from_one_another_in_one_file_are_all_in(shared: Git) -> None:
     """With an empty base this would be a conflict, with a moved one the last would win."""
     found = merged(
         shared,
         {"shared.py": lines(l1="A")},
         {"shared.py": lines(l15="B")},
         {"shared.py": lines(l30="C")},
-        strategy=strategy,
     )
     assert found.leaves == ("A", "B", "C")
     assert not found.conflicts
-    assert not found.taken
     assert read(shared, found.tree, "shared.py") == lines(l1="A", l15="B", l30="C")
 
 
@@ -201,32 +195,6 @@ def test_a_conflict_is_named_with_its_files_and_both_leaves(shared: Git, case: s
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_where_the_last_wins_its_files_stand_and_each_is_reported(shared: Git, case: str) -> None:
-    _, _, ours, theirs = CASES[case]
-    found = merged(shared, ours, theirs | {"more.py": "more\n"}, strategy="ours_last")
-    assert found.leaves == ("A", "B")
-    assert not found.conflicts
-    assert found.taken
-    assert all((each.leaf, each.others) == ("B", ("A",)) for each in found.taken)
-    there = names(shared, found.tree)
-    lost = {each.path for each in found.taken}
-    for path, content in {**theirs, "more.py": "more\n"}.items():
-        if content is None:
-            assert path not in there
-        else:
-            raw = shared.raw("cat-file", "blob", f"{found.tree}:{path}")
-            assert raw == (content if isinstance(content, bytes) else str(content).encode())
-    for path, content in ours.items():
-        same = path in there and content is not None and read_raw(shared, found, path) == content
-        assert same or path in lost or (content is None and path not in there), path
-
-
-def read_raw(git: Git, found: MergeResult, path: str) -> str | bytes:
-    raw = git.raw("cat-file", "blob", f"{found.tree}:{path}")
-    return raw if b"\0" in raw else raw.decode()
-
-
-@pytest.mark.parametrize("case", CASES)
 def test_failing_on_conflict_merges_nothing_and_names_all(shared: Git, case: str) -> None:
     _, paths, ours, theirs = CASES[case]
     found = merged(
@@ -266,7 +234,6 @@ def test_other_letters_are_no_conflict_where_only_one_leaf_writes_them(
         strategy=strategy,
     )
     assert not found.conflicts
-    assert not found.taken
     assert found.leaves == ("A", "B", "C", "D")
 
 
@@ -291,7 +258,7 @@ def test_of_several_leaves_the_one_in_conflict_is_named(shared: Git) -> None:
     assert "<<<<<<< merged\nB\n=======\nD\n>>>>>>> leaf" in found.conflicts[0].detail
 
 
-def test_changes_follow_a_file_that_was_renamed_and_that_is_said(shared: Git) -> None:
+def test_changes_follow_a_file_that_was_renamed(shared: Git) -> None:
     rename: dict[str, Content] = {"shared.py": None, "a.py": lines(l3="A")}
     edit: dict[str, Content] = {"shared.py": lines(l27="B")}
     for first, second in ((rename, edit), (edit, rename)):
@@ -299,13 +266,6 @@ def test_changes_follow_a_file_that_was_renamed_and_that_is_said(shared: Git) ->
         assert found.leaves == ("A", "B", "C")
         assert read(shared, found.tree, "a.py") == lines(l3="A", l27="B")
         assert "shared.py" not in names(shared, found.tree)
-        (moved,) = found.moved
-        assert (moved.path, moved.to, moved.leaf, moved.others) == (
-            "shared.py",
-            "a.py",
-            "B",
-            ("A",),
-        )
 
 
 def test_two_edits_follow_each_its_own_file(shared: Git) -> None:
@@ -314,10 +274,8 @@ def test_two_edits_follow_each_its_own_file(shared: Git) -> None:
         {"shared.py": None, "a.py": lines(l3="A"), "other.py": None, "b.py": lines(40, l3="A")},
         {"shared.py": lines(l27="B"), "other.py": lines(40, l27="B")},
     )
-    assert [(each.path, each.to) for each in found.moved] == [
-        ("shared.py", "a.py"),
-        ("other.py", "b.py"),
-    ]
+    assert read(shared, found.tree, "a.py") == lines(l3="A", l27="B")
+    assert read(shared, found.tree, "b.py") == lines(40, l3="A", l27="B")
 
 
 def test_a_mode_and_a_content_come_together(shared: Git) -> None:
@@ -345,19 +303,13 @@ def test_of_a_link_and_a_text_only_the_real_name_is_told(shared: Git) -> None:
 def test_submodules_at_two_commits_are_a_conflict(shared: Git, strategy: Strategy) -> None:
     one, two = (Blob("160000", name * 40) for name in "12")
     found = merged(shared, {"sub": one}, {"sub": two}, strategy=strategy)
-    if strategy == "ours_last":
-        assert [each.path for each in found.taken] == ["sub"]
-    else:
-        assert [(each.paths, each.others) for each in found.conflicts] == [(("sub",), ("A",))]
+    assert [(each.paths, each.others) for each in found.conflicts] == [(("sub",), ("A",))]
 
 
 @pytest.mark.parametrize("name", ['q"uo te\n.py', "-dash", "ü/é.py"])
 def test_names_of_any_kind_are_merged_and_named(shared: Git, name: str) -> None:
     found = merged(shared, {name: "a\n"}, {name: "b\n"})
     assert [each.paths for each in found.conflicts] == [(name,)]
-    found = merged(shared, {name: "a\n"}, {name: "b\n"}, strategy="ours_last")
-    assert found.taken == (OverwrittenFile(path=name, leaf="B", others=("A",)),)
-    assert read(shared, found.tree, name) == "b\n"
 
 
 def test_what_attributes_say_of_a_merge_counts_as_at_the_start(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from fanwise.plan.merge.step import (
     rests_on,
 )
 from fanwise.plan.merge.trees import commit_with
-from fanwise.plan.model.change import Change
+from fanwise.plan.model.leaf_result import Change
 from fanwise.plan.model.merge_result import MergeStep
 from tests.plan.merge.support import change, lines, read, repository
 from tests.workspaces.support import everything, git

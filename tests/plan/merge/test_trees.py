@@ -9,7 +9,7 @@ import pytest
 
 from fanwise.errors import GitFailed
 from fanwise.plan.merge.trees import ChainCommit, blobs_at, chain, change_of, commit_with
-from fanwise.plan.model.change import Blob, Change
+from fanwise.plan.model.leaf_result import Blob, Change
 from fanwise.workspaces import WorkspacePool
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import blob, change, names, read, repository

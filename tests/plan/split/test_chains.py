@@ -57,7 +57,7 @@ def test_joins_are_refused_exactly_where_they_close_a_circle(count: int, seed: i
             wanted = longest(before, work)
             for node in alive:
                 assert chains.time_through(node, node) >= wanted[node]
-                assert chains.head(node) + work[node] + chains.tail(node) == wanted[node]
+                assert chains._head[node] + work[node] + chains._tail[node] == wanted[node]
 
 
 def test_a_join_that_makes_all_of_it_too_long_is_refused() -> None:

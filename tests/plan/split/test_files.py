@@ -7,8 +7,7 @@ import pytest
 
 from fanwise.errors import UsageError
 from fanwise.plan.split import Rules, files_at, files_in, files_of, split
-from fanwise.plan.split.files import file_of
-from fanwise.plan.split.history import past_commits
+from fanwise.plan.split.files import file_of, past_commits
 from fanwise.plan.split.patterns import Patterns
 from tests.plan.split.support import commit_all, git, write
 

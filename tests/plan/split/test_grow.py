@@ -26,7 +26,8 @@ def plan(files: tuple[str, ...], goal: str = "") -> SubPlan:
 
 
 def grown(tree: Tree, leaf: str, *plans: SubPlan) -> Tree:
-    return grow(tree, leaf, plans, rules=RULES, digests=DIGESTS, goal="all")
+    tokens = dict.fromkeys(DIGESTS, 7)
+    return grow(tree, leaf, plans, rules=RULES, digests=DIGESTS, tokens=tokens, goal="all")
 
 
 def test_children_stand_below_the_leaf_and_inherit_its_order(tree: Tree) -> None:
@@ -78,10 +79,7 @@ def test_all_of_it_with_another_goal_goes_on_to_max_depth_and_no_deeper(tree: Tr
         grown(tree, leaf.id, plan(leaf.files[:1]))
 
 
-def test_tokens_are_exact_if_they_are_known_and_shared_if_not(tree: Tree) -> None:
+def test_tokens_are_those_of_the_files(tree: Tree) -> None:
     leaf = tree.leaves[0]
-    exact = grow(
-        tree, leaf.id, [plan(leaf.files[:1]), plan(leaf.files[1:])],
-        rules=RULES, digests=DIGESTS, tokens=dict.fromkeys(leaf.files, 7),
-    )  # fmt: skip
+    exact = grown(tree, leaf.id, plan(leaf.files[:1]), plan(leaf.files[1:]))
     assert [exact.by_id[n].tokens for n in exact.by_id[leaf.id].children] == [7, 21]

@@ -13,8 +13,7 @@ import pytest
 from fanwise import Caps
 from fanwise.kernel.virtual_time import run_virtual
 from fanwise.plan.merge.step import Signature, merge_step
-from fanwise.plan.model.change import Change
-from fanwise.plan.model.leaf_result import LeafResult
+from fanwise.plan.model.leaf_result import Change, LeafResult
 from fanwise.plan.model.merge_result import MergeCheck, MergeStep, PublishedResult, Strategy
 from fanwise.plan.run.drive import drive
 from fanwise.plan.state.board import PlanBoard

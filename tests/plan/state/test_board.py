@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.plan.model.node import Node
-from fanwise.plan.state.leaf_order import one_at_a_time
+from fanwise.plan.state.leaf_queue import one_at_a_time
 from tests.plan.state.world import Fates, World, leaf
 from tests.profiles import examples
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from fanwise.core.outcome import Outcome
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import ItemRecord
-from fanwise.plan.model.change import Blob, Change
-from fanwise.plan.model.leaf_result import LeafResult
+from fanwise.plan.model.leaf_result import Blob, Change, LeafResult
 from fanwise.plan.model.merge_result import Conflict, MergeCheck, MergeResult, MergeStep
 from fanwise.plan.model.merge_result import PublishedResult as Published
 from fanwise.plan.model.node import Node, Tree

@@ -7,8 +7,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from fanwise.plan.model.change import Blob, Change
-from fanwise.plan.model.leaf_result import LeafResult, SubPlan
+from fanwise.plan.model.leaf_result import Blob, Change, LeafResult, SubPlan
 from fanwise.plan.model.merge_result import (
     Conflict,
     MergeCheck,

@@ -15,8 +15,7 @@ from fanwise import Usage, call, fan_out, open_run
 from fanwise.core.outcome import Outcome
 from fanwise.errors import SubPlanFailed
 from fanwise.journal.open import open_journal
-from fanwise.plan.model.change import Blob, Change, EditRequest
-from fanwise.plan.model.leaf_result import LeafResult, SubPlan, Try
+from fanwise.plan.model.leaf_result import Blob, Change, EditRequest, LeafResult, SubPlan, Try
 from fanwise.plan.model.merge_result import (
     BrokenName,
     Conflict,
@@ -26,13 +25,13 @@ from fanwise.plan.model.merge_result import (
     PublishedResult,
 )
 from fanwise.plan.model.node import Mode, Node, Scorecard, Split, Tree
-from fanwise.plan.spec.plan_base import PlanBase
-from fanwise.plan.spec.plan_spec import PlanSpec
+from fanwise.plan.spec.plan_spec import PlanBase, PlanSpec
 from fanwise.plan.split.grow import grow
 from fanwise.plan.split.rules import Rules
-from fanwise.plan.state.board import PlanBoard, board_of
+from fanwise.plan.state.board import PlanBoard
 from fanwise.plan.state.plan_item import PlanItem
 from fanwise.plan.state.read_run import RecordedPlan, read_run
+from fanwise.plan.state.replay import board_of
 
 
 def leaf(name: str, **more: Any) -> Node:
@@ -212,6 +211,7 @@ def story() -> list[Happening]:
         SPLIT,
         rules=Rules(),
         digests={"tests/i.py": "d", "tests/j.py": "d"},
+        tokens={"tests/i.py": 100, "tests/j.py": 100},
         goal="Replace the assertions",
     )
     first, second = grown.by_id["tests/i"].children

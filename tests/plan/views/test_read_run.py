@@ -117,15 +117,6 @@ def test_a_run_is_read_as_far_as_it_is(tmp_path: Path) -> None:
     ]
 
 
-def test_a_run_that_does_not_say_how_its_leaves_were_done_is_read_all_the_same(
-    whole: RecordedPlan, tmp_path: Path
-) -> None:
-    """Runs of older versions do not."""
-    found = recorded(tmp_path, split_of(STORY), story(), work_digest=None)
-    assert states(found) == states(whole)
-    assert found.state.result == whole.state.result
-
-
 def test_steps_of_an_earlier_execution_do_not_count(tmp_path: Path) -> None:
     """The plan was edited: leaf `b` is another one, and everything is merged anew."""
     before = split_of(tree({"g": ["a", "b"]}))
@@ -168,10 +159,10 @@ def test_sub_plans_of_sub_plans_are_in_the_tree(tmp_path: Path) -> None:
     goal = "Replace the assertions"
     first = (SubPlan(goal="two", files=paths[:2]), SubPlan(goal="one", files=paths[2:]))
     second = (SubPlan(goal="b", files=paths[1:2]), SubPlan(goal="a", files=paths[:1]))
-    digests = dict.fromkeys(paths, "d")
-    once = grow(made.tree, "big", first, rules=Rules(), digests=digests, goal=goal)
+    digests, tokens = dict.fromkeys(paths, "d"), dict.fromkeys(paths, 100)
+    once = grow(made.tree, "big", first, rules=Rules(), digests=digests, tokens=tokens, goal=goal)
     two, one = once.by_id["big"].children
-    twice = grow(once, two, second, rules=Rules(), digests=digests, goal=goal)
+    twice = grow(once, two, second, rules=Rules(), digests=digests, tokens=tokens, goal=goal)
     happened = [
         ("leaf:big", ended("big", "split", subplans=first)),
         (f"leaf:{two}", ended(two, "split", subplans=second)),

@@ -71,7 +71,7 @@ def test_what_python_declares() -> None:
     assert signatures("a.py", PYTHON) == [
         "LIMIT: int",
         "NAMES = …",
-        "def plain(a, /, b: int=1, *rest: str, key=None, **more) -> list[str]:  # Do it.",
+        "def plain(a, /, b: int=…, *rest: str, key=…, **more) -> list[str]:  # Do it.",
         "async def waits():",
         "class Box(Base, metaclass=Meta):  # Holds things.",
         "    size: int",
@@ -83,7 +83,7 @@ def test_what_python_declares() -> None:
 
 def test_what_scripts_and_go_export() -> None:
     assert signatures("a.ts", SCRIPT) == [
-        "export const LIMIT = 3;",
+        "export const LIMIT = …",
         "export default function main(a: string): void",
         "export async function waits()",
         "export class Box extends Base",
@@ -93,32 +93,22 @@ def test_what_scripts_and_go_export() -> None:
         "func Open(name string) (*Box, error)",
         "func (b *Box) Shut()",
         "type Box struct",
-        "const Limit = 3",
+        "const Limit = …",
     ]
 
 
 VALUES = {
     'KEY = "sk-12"': "KEY = …",
-    "KEY = b'sk-12'": "KEY = …",
     'KEY = f"sk-{1}2"': "KEY = …",
-    'KEY = "sk" + "-12"': "KEY = …",
     'KEYS = {"a": "sk-12"}': "KEYS = …",
     'KEYS["a"] = "sk-12"': None,
     'KEY = load("sk-12").value': "KEY = …",
-    'KEY = load("sk-12")': "KEY = load(…)",
-    'KEY = settings["sk-12"]': "KEY = …",
-    'KEY = load("sk-12") or None': "KEY = …",
-    "LIMIT = -3": "LIMIT = -3",
-    "DAY = 24 * HOUR": "DAY = 24 * HOUR",
-    "NOTHING = None": "NOTHING = None",
-    "CACHE = {}": "CACHE = {}",
-    "Pair = tuple[int, other.Name]": "Pair = tuple[int, other.Name]",
-    f"HUGE = 0x{'f' * 5000}": "HUGE = …",
+    "LIMIT = 123456": "LIMIT = …",
     'KEY: Annotated[str, "sk-12 and twenty more of them"] = 1': "KEY: Annotated[str, …]",
-    "def f(mode='r', key='sk-12 and twenty more of them', *, of=()): ...":
-        "def f(mode='r', key=…, *, of=()):",
+    "def f(mode='r', key='sk-12', *, of=()): ...": "def f(mode=…, key=…, *, of=…):",
     "def f(*, key: Literal['sk-12 and twenty more of them'] = f'sk-12', to): ...":
         "def f(*, key: Literal[…]=…, to):",
+    "def f(key: Literal['a', 'b']) -> 'Box': ...": "def f(key: Literal['a', 'b']) -> 'Box':",
     "class A(B, key='sk-12 and twenty more of them', **C): ...": "class A(B, key=…, **C):",
 }  # fmt: skip
 
@@ -136,13 +126,13 @@ def test_values_that_may_be_secrets_are_not_told(text: str) -> None:
         ("a.ts", "export const KEY: string = `sk-12", "export const KEY: string = …"),
         ("a.js", 'export const KEYS = {a: "sk-12"};', "export const KEYS = …"),
         ("a.js", "export const KEYS = {", "export const KEYS = …"),
-        ("a.js", 'export let made = make("sk-12");', "export let made = make(…)"),
+        ("a.js", 'export let made = make("sk-12");', "export let made = …"),
         ("a.js", "export const f = (a) => {", "export const f = (a) =>"),
         ("a.js", 'export default "sk-12 and twenty more of them"', "export default …"),
         ("a.ts", 'export type Kind = "a" | "b";', 'export type Kind = "a" | "b";'),
         ("a.go", 'const Key = "sk-12"', "const Key = …"),
         ("a.go", "var Keys = []string{`sk-12`}", "var Keys = …"),
-        ("a.go", "var Other = other.Name", "var Other = other.Name"),
+        ("a.go", "var Other = other.Name", "var Other = …"),
     ],
 )
 def test_values_in_scripts_and_go_neither(path: str, text: str, told: str) -> None:
@@ -164,7 +154,7 @@ def test_what_is_huge_is_not_written_out_first(monkeypatch: pytest.MonkeyPatch) 
         f"def f(a: X[{many}] = [{many}], b='{many}') -> X[{many}]: ...\nclass G(X[{many}]): ...\n"
     )
     assert signatures("a.py", text) == [
-        "A = …", "B = …", "C = f(…)", "D: …", "E = …", "def f(a: …=…, b=…) -> …:", "class G(…):",
+        "A = …", "B = …", "C = …", "D: …", "E = …", "def f(a: …=…, b=…) -> …:", "class G(…):",
     ]  # fmt: skip
     assert sum(written) < 100
 

@@ -1,1 +1,1 @@
-"""What the leaves of a plan changed, brought together: without a work tree, in the tree's order."""
+"""Merges what the leaves of a plan changed, in tree order and without a work tree."""

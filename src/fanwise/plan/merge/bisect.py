@@ -1,45 +1,42 @@
-"""Which leaves to leave out, so that the check passes on the rest. Pure.
+"""Finds the leaves to leave out so that the check passes on the rest. Pure.
 
-All that is remembered is what the check said of which leaves: given that, it says what to check
-next, or that it has found them. So a run that was killed goes on by asking again.
+The only memory is the results of past checks: given these, `bisect` says what to check next, or
+what it has found. So a run that was killed continues by asking again.
 
-The leaves are added in order, as long as the check passes. The one with which it begins to fail is
-found by halving, and left out, with all that come after it; then the rest is tried. A leaf that
-breaks only together with an earlier one is found likewise: the later of the two is left out. In
-the end each that was left out is tried with all that is in, for it may have failed for the want of
-a later one. `m` leaves of `n` take at most `m * (log2(n) + 2) + 2` checks.
+Leaves are added in order for as long as the check passes. The one that makes it fail is found by
+halving, and left out together with all that come after it; then the rest is tried. If a leaf breaks
+only together with an earlier one, the later of the two is left out. At the end each leaf that was
+left out is tried once more with all that is in: it may have failed because a later one was missing.
+`m` leaves of `n` take at most `m * (log2(n) + 2) + 2` checks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from graphlib import TopologicalSorter
 
 import msgspec
 
 Known = Mapping[frozenset[str], bool]
-"""Whether the check passed, by the leaves that were left out (`Checked.without`)."""
+"""Whether the check passed, by the leaves that were left out (`MergeCheck.without`)."""
 
 
 class NextCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """The leaves to check next."""
-
     leaves: tuple[str, ...]
     without: tuple[str, ...]
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """A leaf to leave out."""
-
     leaf: str
     after: str | None = None
-    """It comes after this one, which is left out; None: the check fails with it."""
+    """It comes after this leaf, which is left out; None: the check fails with it."""
 
 
 class Culprits(msgspec.Struct, frozen=True, kw_only=True):
     """What the search has found."""
 
     leaves: tuple[str, ...]
-    """With these the check passes, and that was seen."""
+    """The check was seen to pass with these."""
     left_out: tuple[LeftOut, ...] = ()
     base_fails: bool = False
     """The check fails without any leaf, so it says nothing about them; `leaves` is empty."""
@@ -95,7 +92,7 @@ def _search(leaves: _Leaves) -> _Search:
 
 
 class _Leaves:
-    """All of them in the order of the tree, and which comes after which."""
+    """All leaves in tree order, and which comes after which."""
 
     def __init__(self, leaves: Sequence[str], after: _After) -> None:
         self.all = tuple(leaves)
@@ -106,13 +103,13 @@ class _Leaves:
         return tuple(leaf for leaf in self.all if leaf in some)
 
     def with_followers(self, leaf: str, others: Sequence[str]) -> set[str]:
-        """Return it with those that come after it, without all that come after `others`."""
+        """A leaf with those that come after it, except those that come after `others`."""
         some = (each for each in self.all if each == leaf or self.comes_after(each, [leaf]))
         found = {each for each in some if not self.comes_after(each, others)}
         return found if leaf in found else set()
 
     def comes_after(self, leaf: str, others: Sequence[str]) -> bool:
-        """Whether it comes after one of these, be it by way of further ones."""
+        """Whether a leaf comes after one of these, directly or not."""
         wanted, seen, look = set(others), {leaf}, [leaf]
         while look:
             for each in self._after.get(look.pop(), ()):
@@ -124,19 +121,9 @@ class _Leaves:
         return False
 
     def in_order(self) -> list[str]:
-        """Each behind those that it comes after, and else as they are."""
-        known, done = set(self.all), dict[str, None]()
-        for leaf in self.all:
-            look, on_the_way = [leaf], {leaf}
-            while look:
-                missing = known - done.keys() - on_the_way
-                first = next((x for x in self._after.get(look[-1], ()) if x in missing), None)
-                if first is None:
-                    done.setdefault(look.pop())
-                else:
-                    look.append(first)
-                    on_the_way.add(first)
-        return list(done)
+        """Each leaf behind those that it comes after."""
+        known = {leaf: [x for x in self._after.get(leaf, ()) if x in self.all] for leaf in self.all}
+        return list(TopologicalSorter(known).static_order())
 
     def left_out(self, good: set[str], culprits: Sequence[str]) -> tuple[LeftOut, ...]:
         """The leaves that are not in `good`, and why."""

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fanwise.plan.merge.partial_merge import PartialMerge
-from fanwise.plan.merge.three_way import (
-    LEAF,
-    MERGED,
-    GitMessage,
-    ThreeWayResult,
-    lay_attributes,
-    renames,
-    together,
-)
+from fanwise.plan.merge.three_way import GitMessage, ThreeWayResult, lay_attributes, together
 from fanwise.plan.merge.trees import Files
-from fanwise.plan.model.change import Blob, Change
-from fanwise.plan.model.merge_result import Conflict, Kind, MovedFile, OverwrittenFile, Strategy
+from fanwise.plan.model.leaf_result import Blob, Change
+from fanwise.plan.model.merge_result import Conflict, Kind
 from fanwise.workspaces.git import Git
 
 
@@ -27,8 +19,6 @@ class LeafMerge(NamedTuple):
     leaf: str
     files: Files
     conflicts: tuple[Conflict, ...] = ()
-    taken: tuple[OverwrittenFile, ...] = ()
-    moved: tuple[MovedFile, ...] = ()
 
 
 class Sides(NamedTuple):
@@ -43,33 +33,30 @@ class Sides(NamedTuple):
 class LeafMerger:
     """Merges one leaf after another into what is merged so far."""
 
-    def __init__(
-        self, git: Git, so_far: PartialMerge, changes: Mapping[str, Change], strategy: Strategy
-    ) -> None:
+    def __init__(self, git: Git, so_far: PartialMerge, changes: Mapping[str, Change]) -> None:
         self._git = git
         self._so_far = so_far
         self._changes = changes
-        self._strategy = strategy
         self._has_attributes = False
 
     def outcome(self, change: Change) -> LeafMerge:
         ways = self._so_far.in_the_way(change.files)
-        clashes = [self._clash(change, path, each) for path, each in ways.items()]
-        if clashes and self._strategy != "ours_last":
-            return LeafMerge(change.leaf, {}, tuple(clashes))
-        cleared = {path: None for each in ways.values() for path in each}
-        twice = [path for path in ways if path in self._so_far.owners]
-        taken = tuple(self._taken(change, [*cleared, *twice]))
-        files = {**change.files, **cleared}
-        decided = {*cleared, *ways}
-        differing = [each for each in self._differing(change) if each not in decided]
+        if ways:
+            clashes = tuple(self._clash(change, path, each) for path, each in ways.items())
+            return LeafMerge(change.leaf, {}, clashes)
+        differing = self._so_far.differing(change.files)
+        if self._moves(change):
+            differing += self._so_far.deleted_twice(change.files)
         if not differing:
-            return LeafMerge(change.leaf, files, taken=taken)
-        met = self._meet(change, differing, decided)
-        return met._replace(files={**files, **met.files}, taken=(*taken, *met.taken))
+            return LeafMerge(change.leaf, change.files)
+        sides = self._sides(change, differing)
+        met = self._together(sides)
+        if met.conflicts:
+            return LeafMerge(change.leaf, {}, self._named(change, sides, met.conflicts, met.marks))
+        merged = {path: met.files.get(path) for path in sides.paths}
+        return LeafMerge(change.leaf, {**change.files, **merged})
 
     def files_of(self, leaf: str) -> Files:
-        """What a leaf wants to change."""
         return self._changes[leaf].files
 
     def moved_twice(self, change: Change) -> tuple[Conflict, ...]:
@@ -79,32 +66,9 @@ class LeafMerger:
         """
         if not self._moves(change):
             return ()
-        sides = self._sides(change, self._so_far.deleted_twice(change.files), ())
+        sides = self._sides(change, self._so_far.deleted_twice(change.files))
         found = [each for each in self._together(sides).conflicts if "rename" in each.kind]
         return self._named(change, sides, found, "")
-
-    def _differing(self, change: Change) -> list[str]:
-        found = self._so_far.differing(change.files)
-        if self._moves(change):
-            found += self._so_far.deleted_twice(change.files)
-        return found
-
-    def _meet(
-        self, change: Change, differing: Sequence[str], decided: Collection[str]
-    ) -> LeafMerge:
-        """Merge the files that both sides changed, except those that are decided."""
-        sides = self._sides(change, differing, decided)
-        met = self._together(sides)
-        files = {path: met.files.get(path) for path in sides.paths}
-        if not met.conflicts:
-            moved = tuple(self._moved(change, differing, sides, files))
-            return LeafMerge(change.leaf, files, moved=moved)
-        if self._strategy == "ours_last":
-            last = self._last(change, sides, met.conflicts)
-            clean = [path for path in differing if path not in last.files]
-            moved = tuple(self._moved(change, clean, sides, files))
-            return last._replace(files={**files, **last.files}, moved=moved)
-        return LeafMerge(change.leaf, {}, self._named(change, sides, met.conflicts, met.marks))
 
     def _together(self, sides: Sides) -> ThreeWayResult:
         if not self._has_attributes:
@@ -118,14 +82,14 @@ class LeafMerger:
         found: dict[tuple[Kind, tuple[str, ...]], set[str]] = {}
         for said in conflicts:
             paths = _whole(said.paths, sides)
-            others = self._others(change, sides, self._so_far.who(paths))
+            others = self._others(sides, self._so_far.who(paths))
             found.setdefault((_kind(said, sides), others), set()).update(paths)
         return tuple(
             self._conflict(kind, sorted(paths), change, others, marks)
             for (kind, others), paths in found.items()
         )
 
-    def _sides(self, change: Change, differing: Sequence[str], decided: Collection[str]) -> Sides:
+    def _sides(self, change: Change, differing: Sequence[str]) -> Sides:
         """The files that both changed; for a deleted one, also the files it may have become."""
         now = self._so_far.files
         more: list[str] = []
@@ -133,25 +97,14 @@ class LeafMerger:
             more += _new(change, self._so_far.base)
         if any(path not in now for path in differing):
             more += [p for leaf in self._so_far.who(differing) for p in self._so_far.added_by(leaf)]
-        may_be = [path for path in more if path not in decided and not _nested(path, differing)]
+        may_be = [path for path in more if not _nested(path, differing)]
         paths = tuple(dict.fromkeys((*differing, *may_be)))
         before = {path: change.start.get(path, self._so_far.base.get(path)) for path in paths}
         base = {path: blob for path, blob in before.items() if blob is not None}
         ours = {path: now[path] for path in paths if path in now}
         return Sides(base, ours, _over(base, change.files, paths), paths)
 
-    def _last(self, change: Change, sides: Sides, conflicts: Iterable[GitMessage]) -> LeafMerge:
-        """Take this leaf's version of all that is in conflict."""
-        paths = {path for said in conflicts for path in _whole(said.paths, sides)}
-        theirs = {path: sides.theirs.get(path) for path in sorted(paths)}
-        lost = [
-            path
-            for path, blob in theirs.items()
-            if path in self._so_far.owners and sides.ours.get(path) != blob
-        ]
-        return LeafMerge(change.leaf, theirs, taken=tuple(self._taken(change, lost)))
-
-    def _others(self, change: Change, sides: Sides, others: tuple[str, ...]) -> tuple[str, ...]:
+    def _others(self, sides: Sides, others: tuple[str, ...]) -> tuple[str, ...]:
         """Of several leaves that changed the files, those that conflict with this one."""
         if len(others) < 2:
             return others
@@ -162,45 +115,11 @@ class LeafMerger:
                 alone.append(leaf)
         return tuple(alone) or others
 
-    def _moved(
-        self, change: Change, differing: Iterable[str], sides: Sides, merged: Files
-    ) -> Iterable[MovedFile]:
-        for path in differing:
-            if merged[path] is not None or change.files[path] == self._so_far.files.get(path):
-                continue
-            others = self._so_far.who([path])
-            for to in self._new_names(path, sides, merged, by_leaf=change.files[path] is None):
-                yield MovedFile(path=path, to=to, leaf=change.leaf, others=others)
-
-    def _new_names(self, path: str, sides: Sides, merged: Files, *, by_leaf: bool) -> Sequence[str]:
-        """The new file that an edit went to: the one that it changed, or the one git names."""
-        mover = sides.theirs if by_leaf else sides.ours
-        new = [to for to in sides.paths if to not in sides.base and merged[to] is not None]
-        changed = [to for to in new if merged[to] != mover.get(to)]
-        if len(changed) == 1:
-            return changed
-        named = renames(self._git, LEAF if by_leaf else MERGED).get(path)
-        return [named] if named in new else changed
-
     def _moves(self, change: Change) -> bool:
         """Whether files that two leaves deleted may have been moved by one of them."""
         twice = self._so_far.deleted_twice(change.files)
         adders = (self._so_far.added_by(leaf) for leaf in self._so_far.who(twice))
         return bool(twice) and (any(_new(change, self._so_far.base)) or any(adders))
-
-    def _taken(self, change: Change, paths: Iterable[str]) -> Iterable[OverwrittenFile]:
-        """Name the paths, and the old name of each renamed one for those who edited that."""
-        lost = list(paths)
-        for path in lost:
-            others = tuple(leaf for leaf in self._so_far.who([path]) if leaf != change.leaf)
-            yield OverwrittenFile(path=path, leaf=change.leaf, others=others)
-        edited = {old for path in lost for old in self._so_far.renamed_from.get(path, ())}
-        for path in sorted(edited.difference(lost)):
-            editors = [leaf for leaf in self._so_far.who([path]) if self._edits(leaf, path)]
-            yield OverwrittenFile(path=path, leaf=change.leaf, others=tuple(editors))
-
-    def _edits(self, leaf: str, path: str) -> bool:
-        return self._changes[leaf].files.get(path) is not None
 
     def _clash(self, change: Change, path: str, ways: Sequence[str]) -> Conflict:
         others = self._so_far.who(ways)

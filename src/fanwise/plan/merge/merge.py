@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from fanwise.plan.merge.leaf_merge import LeafMerge, LeafMerger
 from fanwise.plan.merge.partial_merge import PartialMerge
 from fanwise.plan.merge.trees import Files, blobs_at
-from fanwise.plan.model.change import Change
+from fanwise.plan.model.leaf_result import Change
 from fanwise.plan.model.merge_result import Conflict, MergeResult, Strategy
 from fanwise.workspaces.apart import apart
 from fanwise.workspaces.git import Git
@@ -27,8 +27,6 @@ def merge_result(merges: Sequence[LeafMerge], tree: str) -> MergeResult:
         tree=tree,
         leaves=tuple(each.leaf for each in merges if not each.conflicts),
         conflicts=tuple(conflict for each in merges for conflict in each.conflicts),
-        taken=tuple(taken for each in merges for taken in each.taken),
-        moved=tuple(moved for each in merges for moved in each.moved),
     )
 
 
@@ -38,7 +36,7 @@ def lay(git: Git, base: str, changes: Sequence[Change], strategy: Strategy) -> l
     real = [_without_same(change, at_base) for change in changes]
     so_far = PartialMerge(at_base)
     with apart(git) as own:
-        merger = LeafMerger(own, so_far, {each.leaf: each for each in real}, strategy)
+        merger = LeafMerger(own, so_far, {each.leaf: each for each in real})
         if strategy == "fail_on_conflict":
             overlaps = [_overlap(so_far, merger, change) for change in real]
             return [each for each in overlaps if each.conflicts] or overlaps
@@ -49,7 +47,7 @@ def _outcome(so_far: PartialMerge, merger: LeafMerger, change: Change) -> LeafMe
     """Merge the next leaf, and note it if there is no conflict."""
     outcome = merger.outcome(change)
     if not outcome.conflicts:
-        so_far.put(change.leaf, change.files, outcome.files, outcome.moved)
+        so_far.put(change.leaf, change.files, outcome.files)
     return outcome
 
 

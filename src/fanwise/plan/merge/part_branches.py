@@ -1,8 +1,8 @@
 """One branch for each sub-plan, so that each can be reviewed by itself.
 
-A branch has the commit of its sub-plan, on top of those that it builds on: sub-plans that it comes
-after, and earlier ones that changed the same files. All others are not in it. So most branches have
-a single commit, and each can be merged as soon as those below it are.
+A branch has the commit of its sub-plan on top of those that it builds on: sub-plans that it comes
+after, and earlier ones that changed the same files. So most branches have a single commit, and each
+can be merged as soon as those below it are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fanwise.plan.merge.trees import ChainCommit, Files, chain
-from fanwise.plan.model.change import Blob
+from fanwise.plan.model.leaf_result import Blob
 from fanwise.plan.model.node import Tree
 from fanwise.workspaces.git import Git
 
@@ -33,7 +33,7 @@ class _Part(NamedTuple):
 def part_branches(
     git: Git, base: str, last: str, leaves: Sequence[str], tree: Tree, prefix: str
 ) -> dict[str, str]:
-    """Return the names of the branches with their commits, which are written; the refs are not.
+    """Write the commits of the branches, but not the refs; return both by name.
 
     `leaves` are those in the commits from `base` to `last`, in order.
     """
@@ -54,7 +54,7 @@ def part_branches(
 
 
 def _below(place: int, parts: Sequence[_Part], below: Sequence[list[int]], tree: Tree) -> list[int]:
-    """The earlier ones that a part builds on, and those that these build on."""
+    """The earlier parts that a part builds on, directly or not."""
     node = tree.by_id.get(parts[place].leaf)
     after = set() if node is None else set(node.after)
     wanted: set[int] = set()

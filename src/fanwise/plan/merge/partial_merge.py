@@ -1,4 +1,4 @@
-"""A merge on its way: the files as they are by now, and who changed which. Pure."""
+"""A merge in progress: the files so far, and which leaves changed them. Pure."""
 
 from __future__ import annotations
 
@@ -6,28 +6,25 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from fanwise.plan.merge.trees import Files
-from fanwise.plan.model.change import Blob
-from fanwise.plan.model.merge_result import MovedFile
+from fanwise.plan.model.leaf_result import Blob
 from fanwise.plan.model.paths import above
 
 
 class PartialMerge:
-    """Every file, the one who changed it, and the folders that they make."""
+    """Every file, the leaves that changed it, and the folders."""
 
     def __init__(self, base: Mapping[str, Blob]) -> None:
         self.base = base
         self.files = dict(base)
         self.owners: dict[str, list[str]] = {}
-        """The leaves that changed a path, in order; those that wanted the same too."""
-        self.renamed_from: dict[str, list[str]] = {}
-        """The old names of files whose edits by other leaves went along with a rename."""
+        """The leaves that changed a path, in order; also those that made the same change."""
         self._added: dict[str, list[str]] = {}
         self._folders = Counter(folder for path in base for folder in above(path))
         self._alike: dict[str, set[str]] = {}
-        """What leaves have changed, by its name and those of its folders, in small letters."""
+        """Paths that leaves changed, by their names and folders in lower case."""
 
     def differing(self, files: Files) -> list[str]:
-        """Return the paths that somebody has changed, and not to the same."""
+        """The paths that an earlier leaf changed in another way."""
         return [
             path
             for path, blob in files.items()
@@ -35,7 +32,7 @@ class PartialMerge:
         ]
 
     def deleted_twice(self, files: Files) -> list[str]:
-        """Return the paths that somebody has deleted too: both may have moved the file."""
+        """The paths that an earlier leaf deleted too: both may have moved the file."""
         return [
             path
             for path, blob in files.items()
@@ -43,15 +40,14 @@ class PartialMerge:
         ]
 
     def added_by(self, leaf: str) -> list[str]:
-        """Return the files that a leaf has made, as far as they are there."""
+        """The files that a leaf created and that still exist."""
         return [path for path in self._added.get(leaf, []) if path in self.files]
 
     def in_the_way(self, files: Files) -> dict[str, tuple[str, ...]]:
-        """Return the new files that need a folder where a file is, or are where a folder is.
+        """New files that cannot exist beside others, each with the paths that are in its way.
 
-        Or that have the name of another leaf's file in other letters: some disks see no difference,
-        and could not have both. With each, the paths that are in its way when all else of `files`
-        is done.
+        They need a folder where a file is, are where a folder is, or have the name of another
+        leaf's file in another case, which some disks cannot tell apart.
         """
         gone = [path for path, blob in files.items() if blob is None and path in self.files]
         folders = Counter(folder for path in gone for folder in above(path))
@@ -69,7 +65,7 @@ class PartialMerge:
         return found
 
     def _alike_but_other(self, path: str) -> list[str]:
-        """The files of leaves that a new one cannot stand beside where letters are all the same."""
+        """Files of leaves that a new file collides with on a disk that ignores case."""
         if path in self.base or path in self.files:
             return []
         plain = path.casefold()
@@ -79,16 +75,12 @@ class PartialMerge:
         return [each for each in found if each in self.files]
 
     def who(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """Return the leaves that changed any of these, in the order in which they were merged."""
+        """The leaves that changed any of these paths, in the order in which they were merged."""
         wanted = {leaf for path in paths for leaf in self.owners.get(path, ())}
         return tuple(leaf for leaf in self._added if leaf in wanted)
 
-    def put(
-        self, leaf: str, wanted: Iterable[str], files: Files, moved: Iterable[MovedFile] = ()
-    ) -> None:
-        """Take note of what a leaf has done; `wanted` are the paths that it was about."""
-        for each in moved:
-            self.renamed_from.setdefault(each.to, []).append(each.path)
+    def put(self, leaf: str, wanted: Iterable[str], files: Files) -> None:
+        """Note what a leaf has done; `wanted` are the paths that it changed itself."""
         for path, blob in files.items():
             self._set(path, blob)
         mine = self._added.setdefault(leaf, [])

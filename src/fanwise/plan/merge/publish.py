@@ -1,9 +1,9 @@
-"""What a plan leaves behind: a patch file, a branch with one commit a leaf, files if it is asked.
+"""What a plan leaves behind: a patch file, a branch with a commit for each leaf, files on request.
 
-The commits are there before: objects that nothing names. One update of one ref makes them a branch.
-A branch of that name from an earlier run of the same plan is the user's by now, and is not moved:
-the new one gets a number. Every function may be called again after a kill at any moment, and does
-what is left to do.
+The commits exist before, as objects that no ref names; one update of one ref makes them a branch. A
+branch of that name from an earlier run of the same plan belongs to the user by now and is not
+moved: the new one gets a number. Every function can be called again after a kill at any moment, and
+does what is left to do.
 """
 
 from __future__ import annotations
@@ -18,8 +18,15 @@ from fanwise.plan.merge.part_branches import part_branches
 from fanwise.plan.model.merge_result import MergeStep, PublishedResult
 from fanwise.plan.model.node import FileNote, Tree
 from fanwise.workspaces.git import Git
-from fanwise.workspaces.moving import between, move_tree, patch_between
-from fanwise.workspaces.results import branches, check_branch, make_branch, write_patch
+from fanwise.workspaces.results import (
+    between,
+    branches,
+    check_branch,
+    make_branch,
+    move_tree,
+    patch_between,
+    write_patch,
+)
 from fanwise.workspaces.source import find
 
 PATCH = "plan.patch"
@@ -28,7 +35,7 @@ _MOST = 1000
 
 
 class PlanDelivery(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the result is, apart from its branch."""
+    """Where the result was written, apart from its branch."""
 
     patch: str | None = None
     """The path of its patch file."""
@@ -64,12 +71,11 @@ class Undone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def branch_name(root: str) -> str:
-    """The branch of a plan, by the id of its root."""
     return f"fanwise/plan-{root[:_DIGITS]}"
 
 
 def check_result(repo: Path, root: str) -> None:
-    """Say before anything is spent that there can be no such branch."""
+    """Refuse a branch that git could not make, before anything is spent."""
     check_branch(repo, branch_name(root), new=False)
 
 
@@ -77,12 +83,11 @@ def leave(
     repo: Path,
     base: str,
     step: MergeStep,
-    *,
     branch: str | None,
     folder: Path | None,
     left_out: Sequence[FileNote] = (),
 ) -> PublishedResult:
-    """Write the patch file into the run's folder, and make the branch; None: without it.
+    """Write the patch file into the run's folder, and make the branch unless it is None.
 
     If no leaf changed anything, there is neither.
     """
@@ -101,18 +106,18 @@ def leave(
 
 
 def apply(repo: Path, base: str, commit: str) -> list[str]:
-    """Let the work tree have the result; return the files that were written.
+    """Write the result to the work tree; return the files that were written.
 
-    All of it, or `NotApplied`: for files that are not as they were when the plan started.
+    Either all of it, or `NotApplied` with the files that changed since the plan started.
     """
     return move_tree(repo, base, commit, state="as in the commit that the plan started from")
 
 
 def rollback(repo: Path, base: str, result: PublishedResult, tree: Tree | None = None) -> Undone:
-    """Undo `apply`, if that was done, and remove the branches, if they are as they were made.
+    """Undo `apply`, if it was done, and remove the branches unless somebody changed them.
 
-    All files or none: those that are not as `apply` left them are a `NotApplied`. Where files are
-    as at the start, and none as in the result, it was not applied, whatever became of the others.
+    Either all files are put back, or none and `NotApplied` names those that changed since. If files
+    are as at the start and none as in the result, it was not applied, whatever else changed.
     """
     now = between(repo, base, result.commit)
     files: list[str] = []

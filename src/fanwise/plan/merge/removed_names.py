@@ -1,9 +1,8 @@
 """Names that one leaf removed and another began to import: a merge without conflicts that breaks.
 
-Only what is certain counts: a top-level name of a module of the repository that was there at the
-start, is gone in the merged tree, and is newly imported, or reached through a newly imported
-module. Modules that fill their names at run time are not judged, nor are methods, nor uses that
-were there before: for these there is the check.
+Only certain cases count: a top-level name of a module that existed at the start, is missing in the
+merged tree, and is newly imported, or used through a newly imported module. Modules that define
+names at run time, methods and uses that existed before are not judged: the check finds those.
 """
 
 from __future__ import annotations
@@ -11,11 +10,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from fanwise.kernel.parse_python import parse
 from fanwise.plan.merge.trees import blobs_at
-from fanwise.plan.model.change import Blob, Change
+from fanwise.plan.model.leaf_result import Blob, Change
 from fanwise.plan.model.merge_result import BrokenName
 from fanwise.plan.split.imports.python import Modules
 from fanwise.workspaces.blobs import BlobReader
@@ -28,7 +28,7 @@ _DYNAMIC = {"__getattr__", "globals", "vars", "exec", "setattr"}
 
 
 class ImportedName(NamedTuple):
-    """A name of a module, as a file imports it; no name: the module itself."""
+    """A name that a file imports from a module; without a name: the module itself."""
 
     level: int
     module: str
@@ -40,22 +40,18 @@ class _ParsedFiles:
 
     def __init__(self, git: Git) -> None:
         self._reader = BlobReader(git)
-        self._texts: dict[Blob, str] = {}
-        self._trees: dict[Blob, ast.Module | None] = {}
+        self.text = cache(self._text)
+        self.tree = cache(self._tree)
 
-    def text(self, blob: Blob | None) -> str:
-        if blob is None:
-            return ""
-        if blob not in self._texts:
-            (data,) = self._reader.read([blob.name])
-            self._texts[blob] = data.decode("utf-8", "replace")
-        return self._texts[blob]
+    def _text(self, blob: Blob | None) -> str:
+        return "" if blob is None else self._reader.read([blob.name])[0].decode("utf-8", "replace")
 
-    def tree(self, blob: Blob | None) -> ast.Module | None:
+    def _tree(self, blob: Blob | None) -> ast.Module | None:
         """The file, parsed; None if it is not there or cannot be parsed."""
-        if blob is not None and blob not in self._trees:
-            self._trees[blob] = _parsed(self.text(blob))
-        return None if blob is None else self._trees[blob]
+        try:
+            return None if blob is None else parse(self.text(blob))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
 
     def words(self, blob: Blob | None) -> set[str]:
         return set(_WORD.findall(self.text(blob)))
@@ -217,10 +213,3 @@ def _dotted(path: str, name: str, files: Files) -> str:
     while top and f"{'/'.join(parts[:top])}/__init__.py" in files:
         top -= 1
     return ".".join(filter(None, (*parts[top:], name)))
-
-
-def _parsed(text: str) -> ast.Module | None:
-    try:
-        return parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None

@@ -10,7 +10,7 @@ from fanwise.plan.merge.leaf_merge import LeafMerge
 from fanwise.plan.merge.merge import lay, merge_result
 from fanwise.plan.merge.removed_names import broken_names
 from fanwise.plan.merge.trees import NOBODY, ChainCommit, Files, chain, tree_of
-from fanwise.plan.model.change import Change
+from fanwise.plan.model.leaf_result import Change
 from fanwise.plan.model.merge_result import MergeStep, Strategy
 from fanwise.workspaces.git import Git
 

@@ -1,8 +1,9 @@
-"""Changes of two sides to the same files, brought together by `git merge-tree`.
+"""Merges the changes of two sides to the same files with `git merge-tree`.
 
-It has no option for the base, and looks for it in the history of the two commits. So each side is
-a commit of ours on one that has the files as they were in the commit that all started from. These
-commits have only the files in question: that is what makes a merge of a few of thousands cheap.
+`merge-tree` has no option for the base: it looks for it in the history of the two commits. So each
+side becomes a commit on top of one that has the files as they were when all leaves started. These
+commits contain only the files that both sides changed, which makes it cheap to merge a few files of
+thousands.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 from fanwise.errors import GitFailed
 from fanwise.plan.merge.trees import ChainCommit, PlannedCommit, blobs_at, write
-from fanwise.plan.model.change import Blob
+from fanwise.plan.model.leaf_result import Blob
 from fanwise.workspaces.git import Git
 
 BASE, MERGED, LEAF = "base", "merged", "leaf"
@@ -25,7 +26,7 @@ SUBMODULE = "160000"
 
 
 class GitMessage(NamedTuple):
-    """One thing that git has to say about some files."""
+    """What git says about some files."""
 
     paths: tuple[str, ...]
     kind: str
@@ -33,7 +34,7 @@ class GitMessage(NamedTuple):
 
 
 class ThreeWayResult(NamedTuple):
-    """What came of it. With conflicts, `files` has both versions of what is in question."""
+    """The merged files. With conflicts, `files` contains both versions, with marks."""
 
     files: Mapping[str, Blob]
     conflicts: tuple[GitMessage, ...]
@@ -61,18 +62,11 @@ def together(
                                                if path in files}))  # fmt: skip
 
 
-def renames(git: Git, side: str) -> dict[str, str]:
-    """Return the files that a side of the last merge renamed, with their new names."""
-    command = ("diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--name-status")
-    words = git.names(*command, BASE, side)
-    return dict(zip(words[1::3], words[2::3], strict=True))
-
-
 def lay_attributes(git: Git, base: Mapping[str, Blob]) -> None:
-    """Let git see the `.gitattributes` of the commit that all started from, in its folder.
+    """Put the `.gitattributes` of the base where git looks for them.
 
-    A file may be merged by `union`, or as `binary`: these are git's own. A driver that is a program
-    has no meaning here, for no configuration says which.
+    A file may be merged by `union`, or as `binary`: these are built into git. A driver that is a
+    program does not run, because no configuration names it here.
     """
     for path, blob in base.items():
         if path.rpartition("/")[2] == ".gitattributes" and blob.mode != "120000":
@@ -84,7 +78,7 @@ def lay_attributes(git: Git, base: Mapping[str, Blob]) -> None:
 def write_sides(
     git: Git, base: Mapping[str, Blob], ours: Mapping[str, Blob], theirs: Mapping[str, Blob]
 ) -> None:
-    """Write the commits of the two sides and of what they have in common."""
+    """Write the commits of the two sides and of their base."""
     sides = [(BASE, None, base), (MERGED, ":1", ours), (LEAF, ":1", theirs)]
     write(git, [PlannedCommit(f"refs/heads/{ref}", on, _step(files, base if on else {}))
                 for ref, on, files in sides])  # fmt: skip
@@ -97,9 +91,9 @@ def _step(files: Mapping[str, Blob], base: Mapping[str, Blob]) -> ChainCommit:
 
 
 def _conflicts(words: list[str]) -> Iterable[GitMessage]:
-    """Read what follows the tree: names, an empty word, then messages.
+    """Parse what follows the tree: names, an empty word, then messages, then advice.
 
-    A message is a count, so many paths, a type, and a text. What comes after them is advice.
+    A message is a count, so many paths, a type, and a text.
     """
     at = words.index("") + 1
     while at < len(words) and words[at].isdigit():
@@ -111,7 +105,7 @@ def _conflicts(words: list[str]) -> Iterable[GitMessage]:
 
 
 def _marks(git: Git, files: Mapping[str, Blob]) -> str:
-    """The parts of files between marks of a conflict, so many as people read."""
+    """The parts of files between conflict marks, cut to what people read."""
     found: list[str] = []
     for path, blob in files.items():
         if blob.mode == SUBMODULE:

@@ -1,7 +1,7 @@
-"""Commits made of changes, without a work tree and without an index.
+"""Makes commits of changes, without a work tree and without an index.
 
-One `git fast-import` writes any number of them: it reads of each commit only the folders that a
-change is in. Nothing names the commits afterwards; see `apart`.
+One `git fast-import` writes any number of commits, and reads only the folders that contain a
+change. No ref names the commits afterwards; see `workspaces/apart.py`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from fanwise.plan.model.change import Blob, Change
+from fanwise.plan.model.leaf_result import Blob, Change
 from fanwise.workspaces import Workspace
 from fanwise.workspaces.apart import apart
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.source import files_of_commit
 
 Files = Mapping[str, Blob | None]
-"""What stands at a path from now on; None: nothing."""
+"""The new content of each path; None: it is deleted."""
 
 NOBODY = "fanwise <fanwise@localhost>"
 _MARKS = "marks"
@@ -32,7 +32,7 @@ class ChainCommit(NamedTuple):
 
 
 class PlannedCommit(NamedTuple):
-    """A commit to be written: on another one, on none, or on the one before it in its ref."""
+    """A commit to be written. Without a parent it follows the one before it in its ref, if any."""
 
     ref: str
     parent: str | None
@@ -40,9 +40,9 @@ class PlannedCommit(NamedTuple):
 
 
 def commit_with(git: Git, base: str, changes: Sequence[Change], message: str) -> str:
-    """Return a commit on `base` with these changes; where two have a path, the later one counts.
+    """Return a commit on `base` with these changes; of two changes to a path, the later one counts.
 
-    The same changes make the same commit. Without any it is `base` itself.
+    The same changes make the same commit. Without changes it is `base` itself.
     """
     files = {path: blob for change in changes for path, blob in change.files.items()}
     return chain(git, base, [ChainCommit(files, message)])[-1] if files else base
@@ -56,10 +56,10 @@ def chain(
     author: str = NOBODY,
     when: int | None = None,
 ) -> list[str]:
-    """Return commits, one on the other, the first of them on `base`.
+    """Return commits, each on the one before it, the first on `base`.
 
-    `author` is a name with an address in `<>`. They say that they were made at `when`, in seconds;
-    None: when `base` was, so that a second call makes the very same commits.
+    `author` is a name with an address in `<>`. The commits are dated `when`, in seconds; None: like
+    `base`, so that a second call makes the same commits.
     """
     if not steps:
         return []
@@ -73,7 +73,7 @@ def chain(
 def write(
     git: Git, planned: Sequence[PlannedCommit], *, author: str = NOBODY, when: int = 0
 ) -> list[str]:
-    """Write commits, and name the last of each ref; `git` is a throw-away repository."""
+    """Write commits and their refs; `git` is a throw-away repository."""
     stream = b"".join(_stream(planned, f"{author} {when} +0000"))
     marks = git.cwd.with_name(_MARKS)
     git("fast-import", "--quiet", "--force", f"--export-marks={marks}", stdin=stream)
@@ -85,9 +85,9 @@ def write(
 def change_of(
     workspace: Workspace, leaf: str, title: str, paths: Sequence[str] | None = None
 ) -> Change:
-    """Return what is in a workspace against its base; the contents are in the repository then.
+    """Return what was changed in a workspace, and write the contents to the repository.
 
-    `paths`: all that were changed, where that is known.
+    `paths`: all paths that were changed, where that is known.
     """
     changed = workspace.changed_blobs(paths)
     files = {path: None if blob is None else Blob(*blob) for path, blob in changed.items()}
@@ -95,7 +95,6 @@ def change_of(
 
 
 def blobs_at(git: Git, commit: str) -> dict[str, Blob]:
-    """Return every file of a commit or tree."""
     return {path: Blob(*found) for path, found in files_of_commit(git, commit).items()}
 
 

@@ -10,7 +10,6 @@ import msgspec
 
 
 def digest(*parts: Any) -> str:
-    """Of plain data and structs."""
     # `json` and not msgspec: file names need not be valid Unicode, and msgspec requires that.
     text = json.dumps(msgspec.to_builtins(parts), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:24]

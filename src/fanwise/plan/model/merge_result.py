@@ -8,12 +8,11 @@ import msgspec
 
 from fanwise.plan.model.node import FileNote
 
-Strategy = Literal["three_way", "fail_on_conflict", "ours_last"]
+Strategy = Literal["three_way", "fail_on_conflict"]
 """How changes of several leaves to one file come together:
 
 - `three_way`: line by line, against the commit that all leaves started from.
 - `fail_on_conflict`: nothing is merged if two leaves make different changes to one file.
-- `ours_last`: as `three_way`, and in a conflict the file of the later leaf wins.
 """
 
 Kind = Literal["content", "modify/delete", "add/add", "file/folder", "rename", "overlap"]
@@ -40,26 +39,6 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     """What git said, or the lines in question: for people, and for the leaf's next try."""
 
 
-class OverwrittenFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file in which leaves were in conflict, and the last of them was taken (`ours_last`)."""
-
-    path: str
-    leaf: str
-    """Whose version stands."""
-    others: tuple[str, ...]
-    """Whose changes to it are lost."""
-
-
-class MovedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that one leaf renamed and another changed: the changes went with it."""
-
-    path: str
-    to: str
-    leaf: str
-    """The later one of them."""
-    others: tuple[str, ...]
-
-
 class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
     """A merged tree, and what did not fit into it."""
 
@@ -67,12 +46,9 @@ class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
     leaves: tuple[str, ...]
     """Those that are in, in order."""
     conflicts: tuple[Conflict, ...] = ()
-    taken: tuple[OverwrittenFile, ...] = ()
-    moved: tuple[MovedFile, ...] = ()
 
     @property
     def aside(self) -> tuple[str, ...]:
-        """The leaves that are not in, in order."""
         return tuple(dict.fromkeys(each.leaf for each in self.conflicts))
 
 

@@ -1,7 +1,8 @@
-"""After a run: write its result to the work tree if asked to, or undo that."""
+"""After a run: keep changes that are in no result, write the result to the work tree, undo that."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -14,12 +15,18 @@ from fanwise.kernel.run import Run
 from fanwise.kernel.run_files import kept_files
 from fanwise.kernel.scope import path_here
 from fanwise.plan.merge.publish import PlanDelivery, Undone, apply, leave_parts, rollback
+from fanwise.plan.merge.trees import commit_with
 from fanwise.plan.model.merge_result import PublishedResult, WorkTree
+from fanwise.plan.model.paths import patch_name
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.spec.run_options import PlanRunOptions
+from fanwise.plan.state.leaf_entry import LeafEntry
 from fanwise.plan.state.plan_item import FAN_OUT
 from fanwise.plan.state.plan_state import PlanState
 from fanwise.plan.state.replay import WORK_TREE, earlier_work_tree, items_of
+from fanwise.plan.work.settle import keep_patch
+from fanwise.workspaces.git import Git
+from fanwise.workspaces.results import patch_between
 
 
 async def deliver(
@@ -82,3 +89,20 @@ async def _note(run: Run, state: WorkTree) -> None:
 def _short(path: Path) -> Path:
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def keep_changes(
+    git: Git, base: str, entries: Mapping[str, LeafEntry], folder: Path
+) -> dict[str, str]:
+    """Write the changes of leaves that are in no result as patches; return where each is.
+
+    git may remove objects that nothing names. The first change of a leaf is kept: that of a second
+    run lies on top of others.
+    """
+    found = {}
+    for leaf, entry in entries.items():
+        change = None if entry.result is None else entry.result.change
+        if change is not None and entry.is_kept:
+            patch = patch_between(git, base, commit_with(git, base, [change], change.title))
+            found[leaf] = keep_patch(folder, patch_name(leaf), patch)
+    return found

@@ -70,7 +70,11 @@ async def drive(
 
 
 class _Priority:
-    """Of the leaves that could begin, the one with the longest chain behind it goes first."""
+    """Of the leaves that could begin, the one with the longest chain behind it goes first.
+
+    Where leaves follow others, only as many are in the fan-out as can run: what is in it begins
+    the moment another ends, before it is known what that one made ready.
+    """
 
     def __init__(self, board: PlanBoard, cap: int) -> None:
         self._board = board
@@ -80,10 +84,6 @@ class _Priority:
         self._followers = False
 
     def limit(self, item: PlanItem) -> QueueLimit | None:
-        """Where leaves follow others, only as many are in the fan-out as can run.
-
-        What is in it begins the moment another ends, before it is known what that one made ready.
-        """
         self._look()
         return self._limit if self._followers else None
 

@@ -77,7 +77,6 @@ def read_earlier_items(run: Run, git: Git, path: str) -> EarlierItems:
 
 
 def missing(git: Git, names: Iterable[str]) -> set[str]:
-    """Those objects that the repository does not have."""
     asked = sorted(name for name in names if not name.startswith(BRANCH))
     if not asked:
         return set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -13,22 +14,20 @@ from fanwise.kernel.run import Run
 from fanwise.kernel.run_files import files_of, kept_files
 from fanwise.kernel.scope import current, path_here
 from fanwise.kernel.workspaces import open_workspaces
+from fanwise.plan.run.apply_result import keep_changes
 from fanwise.plan.run.drive import Took, drive
 from fanwise.plan.run.earlier_items import leaf_named, read_earlier_items
 from fanwise.plan.run.item_work import PlanItemWork
-from fanwise.plan.run.keep_changes import keep_changes
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.spec.run_options import PlanRunOptions
-from fanwise.plan.state.board import board_of
 from fanwise.plan.state.plan_item import FAN_OUT
 from fanwise.plan.state.plan_state import PlanState, note_cut_off, plan_state
 from fanwise.plan.state.policy import grower
 from fanwise.plan.state.replay import (
     TOLD,
-    bisected,
+    board_of,
     cut_off_keys,
     earlier_work_tree,
-    merged_tasks,
     replay,
     reusable,
     reusable_success,
@@ -49,9 +48,8 @@ async def execute(
     spec, base = resolved.spec, resolved.base
     path = path_here(FAN_OUT, run)
     before = await in_thread(read_earlier_items, run, resolved.git, path)
-    bisect = options.bisect or bisected(each.key for each in before.records)
-    merged = merged_tasks(before.records)
-    known = board_of(spec, base, resolved.work, bisect=bisect, merged=merged)
+    plan = partial(board_of, spec, base, resolved.work, bisect=options.bisect)
+    known = plan(before.records)
     tell: dict[str, str] = {}
     if run.journal is not None and run.resumed:
         tell = await in_thread(told_by_user, run.journal, run.id, path)
@@ -59,12 +57,12 @@ async def execute(
         replay(known, before.records, reusable)
         leaf = leaf_named(known.tree, options.retry)
         before = before.without(leaf.id)
-        known = board_of(spec, base, resolved.work, bisect=bisect, merged=merged)
+        known = plan(before.records)
         if options.tell:
             tell[leaf.id] = options.tell
             run.note(TOLD, {"path": path, "leaf": leaf.id, "text": options.tell})
     counts = reusable_success if _retries(run) else reusable
-    board = board_of(spec, base, resolved.work, bisect=bisect, failed=before.failed, merged=merged)
+    board = plan(before.records, failed=before.failed)
     watch = RepositoryWatch(resolved.repo, run, path)
     async with AsyncExitStack() as stack:
         folder = await stack.enter_async_context(files_of(run))

@@ -27,8 +27,8 @@ from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.state.plan_item import LEAF_FAN_OUT, PlanItem
 from fanwise.plan.work.captured_output import output_of
 from fanwise.plan.work.leaf import do_leaf
-from fanwise.plan.work.leaf_settings import LeafSettings
 from fanwise.plan.work.names import Names
+from fanwise.plan.work.port import LeafSettings
 from fanwise.plan.work.sparse_folders import SparseFolders, code_beside, is_sparse
 from fanwise.plan.work.verify import judging_tests, settings_for
 from fanwise.workspaces import WorkspacePool
@@ -38,11 +38,10 @@ START = "What the sub-plans before this one have changed"
 
 
 class PlanItemWork:
-    """Does them, in the workspaces of a run. What each gives is plain data.
+    """Performs items in the workspaces of a run.
 
-    `tree` is asked for the sub-plans as they are now, `grow` whether some can be added. `tell` has
-    words of the user's for sub-plans, by their ids. Without a
-    pool there is nothing left to do that needs one.
+    `tree` returns the sub-plans as they are now, `grow` adds some if it can. `tell` has what the
+    user told sub-plans, by their ids. Without a pool, nothing is left to do that needs one.
     """
 
     def __init__(
@@ -83,7 +82,6 @@ class PlanItemWork:
         return self._workspaces
 
     async def perform(self, item: PlanItem) -> Any:
-        """Perform an item, and return its value as plain data."""
         return msgspec.to_builtins(replace(await self._perform(item), of=item.of))
 
     async def _perform(self, item: PlanItem) -> Any:
@@ -96,31 +94,17 @@ class PlanItemWork:
         return await self._within_budget(item)
 
     async def _merge(self, item: PlanItem) -> MergeStep:
-        resolved = self._case
-        signed = Signature(goal=resolved.spec.goal, author=await in_thread(author_of, resolved.git))
-        return await in_thread(
-            merge_step,
-            resolved.git,
-            resolved.base.commit,
-            item.changes,
-            resolved.spec.merge,
-            signed,
-            on_top=item.on_top,
-        )
+        spec, git, base = self._case.spec, self._case.git, self._case.base.commit
+        signed = Signature(goal=spec.goal, author=await in_thread(author_of, git))
+        args = (git, base, item.changes, spec.merge, signed)
+        return await in_thread(merge_step, *args, on_top=item.on_top)
 
     async def _leave(self, item: PlanItem) -> PublishedResult:
         resolved = self._case
         assert item.step is not None
         branch = branch_name(resolved.tree.root.id) if resolved.spec.result == "branch" else None
-        return await in_thread(
-            leave,
-            resolved.repo,
-            resolved.base.commit,
-            item.step,
-            branch=branch,
-            folder=self._folder,
-            left_out=item.left_out,
-        )
+        args = (resolved.repo, resolved.base.commit, item.step, branch, self._folder)
+        return await in_thread(leave, *args, item.left_out)
 
     async def _within_budget(self, item: PlanItem) -> LeafResult:
         """A sub-plan; what it spends counts against its own budget too, if it has one."""

@@ -1,14 +1,16 @@
-"""The file: what stands under `plan:`, checked."""
+"""The file: what stands under `plan:`, checked; and what a run of it starts from."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
+import msgspec
 from pydantic import BeforeValidator, Field, model_validator
 
 from fanwise.plan.model.merge_result import Strategy
-from fanwise.plan.model.node import Mode
+from fanwise.plan.model.node import Mode, Split
 from fanwise.plan.spec.tasks import TaskSpec
 from fanwise.plan.split.rules import Rules
 from fanwise.specs import (
@@ -37,8 +39,6 @@ def _folders(given: Any) -> Any:
 
 
 class SplitSpec(SpecModel):
-    """How files become sub-plans."""
-
     mode: Mode = "independent"
     max_files: int = Field(default=25, ge=1)
     max_tokens: int = Field(default=60_000, ge=1)
@@ -70,7 +70,6 @@ class EachSpec(SpecModel):
 
     @property
     def kind(self) -> str:
-        """The one of `KINDS` that is given."""
         return next(name for name in KINDS if getattr(self, name) is not None)
 
     @model_validator(mode="after")
@@ -89,8 +88,6 @@ class EachSpec(SpecModel):
 
 
 class PlanSpec(LimitsSpec):
-    """What stands under `plan:`."""
-
     name: str | None = Field(default=None, min_length=1)
     repo: str = "."
     goal: str = ""
@@ -159,3 +156,23 @@ def _inside(patterns: tuple[str, ...], where: Where) -> None:
             raise here.bad("is empty")
         if path.is_absolute() or ".." in path.parts:
             raise here.bad(f"{pattern!r} is outside the repository: write it relative to `repo`")
+
+
+class PlanBase(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run starts from, and how that was split. Stored with the run for a resume."""
+
+    commit: str = msgspec.field(name="base")
+    inside: str = ""
+    """The folder of the repository that names in the file are relative to; empty: its top."""
+    split: Split
+    digests: Mapping[str, str]
+    """Of the content of each file that is in the plan."""
+    tokens: Mapping[str, int]
+    files: int = 0
+    """How many there are in the commit, in the plan or not."""
+    uncommitted: int = 0
+    """Files of the work tree that are not as in HEAD, and were left out."""
+    unmatched: tuple[str, ...] = ()
+    """Patterns that match no file."""
+    workflow: dict[str, Any] | None = None
+    """Of `each`: the file, as it was."""

@@ -12,12 +12,11 @@ from fanwise.core.caps import Caps
 from fanwise.plan.merge.publish import check_result
 from fanwise.plan.model.digest import digest
 from fanwise.plan.model.node import Node, Split, Tree
-from fanwise.plan.spec.plan_base import PlanBase
-from fanwise.plan.spec.plan_spec import RESERVED, PlanSpec
+from fanwise.plan.spec.plan_spec import RESERVED, PlanBase, PlanSpec
 from fanwise.plan.spec.tasks import read_tasks, split_of_tasks
 from fanwise.plan.spec.workers import agent_of, check_words, worker_of, workflow_of
 from fanwise.plan.split import files_at, split
-from fanwise.plan.split.history import past_commits
+from fanwise.plan.split.files import past_commits
 from fanwise.plan.work.port import LeafWorker
 from fanwise.specs import Where
 from fanwise.workspaces.copies import matching
@@ -41,17 +40,14 @@ class ResolvedPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Those of tasks that name one."""
 
     def worker_of(self, leaf: Node) -> LeafWorker:
-        """Who does a sub-plan."""
         return self.agents.get(leaf.agent, self.worker)
 
     @property
     def tree(self) -> Tree:
-        """The sub-plans as they were split."""
         return self.base.split.tree
 
     @property
     def git(self) -> Git:
-        """The user's repository."""
         return Git(self.place.top, git_dir=self.place.git_dir)
 
     @property
@@ -98,8 +94,6 @@ def resolve_plan(spec: PlanSpec, where: Where, base: PlanBase | None = None) -> 
         if spec.result == "branch":
             root = base.split.tree.root.id
             where.at("repo").making(lambda: check_result(repo, root))
-    elif base.inside != place.inside:  # a run of an older version
-        base = msgspec.structs.replace(base, inside=place.inside)
     worker = where.at("each").making(lambda: worker_of(spec, where, base.workflow))
     named = sorted({node.agent for node in base.split.tree.nodes if node.agent})
     agents = {name: where.at("tasks").making(partial(agent_of, name, where)) for name in named}

@@ -10,8 +10,6 @@ from fanwise.errors import UsageError
 
 
 class PlanRunOptions(msgspec.Struct, frozen=True):
-    """The options of `fanwise run` and `resume` for a plan."""
-
     bisect: bool = False
     """If the check fails, find the sub-plans to leave out."""
     dirty: bool = False

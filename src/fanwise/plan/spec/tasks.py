@@ -28,8 +28,6 @@ TITLE = "all tasks"
 
 
 class TaskSpec(SpecModel):
-    """One task."""
-
     id: str = Field(min_length=1, max_length=100, pattern=r"^\S(.*\S)?$")
     goal: str = Field(min_length=1)
     files: Patterns = ()

@@ -30,7 +30,6 @@ def workflow_of(spec: PlanSpec, where: Where) -> dict[str, Any] | None:
 
 
 def worker_of(spec: PlanSpec, where: Where, workflow: Mapping[str, Any] | None) -> LeafWorker:
-    """The worker that the file asks for. `FanwiseError`."""
     each = spec.each
     if each.command is not None:
         return CommandWorker(each.command)
@@ -47,7 +46,6 @@ def worker_of(spec: PlanSpec, where: Where, workflow: Mapping[str, Any] | None) 
 
 
 def agent_of(name: str, where: Where, args: Sequence[str] = ()) -> LeafWorker:
-    """The agent of that name. `FanwiseError`."""
     return AgentWorker(name, named(name, of_project(where.document.folder)), args)
 
 

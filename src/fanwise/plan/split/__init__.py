@@ -1,7 +1,7 @@
 """Files split into a tree of sub-plans: which belong together, and which come after which. Pure.
 
-What reads files, commits and history is in `files` and `history`; the rest has no I/O, and gives
-the same for any order of its input.
+What reads files and commits is in `files`; the rest has no I/O, and gives the same result for any
+order of its input.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import msgspec
 from fanwise.errors import UsageError
 from fanwise.plan.model.node import Split
 from fanwise.plan.split import Listing, Rules, files_in, files_of, split
-from fanwise.plan.split.history import past_commits
+from fanwise.plan.split.files import past_commits
 
 
 class SplitRequest(msgspec.Struct, frozen=True):
@@ -27,13 +27,11 @@ class SplitRequest(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(folder: Path, given: Mapping[str, Any]) -> SplitRequest:
-        """From the options that were given. `UsageError`."""
         named = {name: given[name] for name in Rules.__struct_fields__ if name in given}
         rest = {name: given[name] for name in ("files", "parallel", "goal") if name in given}
         return SplitRequest(folder, Rules(**named).check(), **rest)
 
     def split(self) -> tuple[Split, Listing]:
-        """The sub-plans, and the files they were made of. `UsageError`."""
         listing = self._listing()
         found = split(
             listing.files, self.rules, goal=self.goal, max_parallel=self.parallel,

@@ -11,9 +11,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from fanwise.plan.split.closeness import beside, edges_of, weights_of
 from fanwise.plan.split.graphs import HANDS, Chains, befores, components
-from fanwise.plan.split.grouping import Groups, agglomerate, pack
+from fanwise.plan.split.grouping import (
+    Groups,
+    agglomerate,
+    beside,
+    edges_of,
+    pack,
+    weights_of,
+)
 from fanwise.plan.split.rules import Rules, Sizes
 
 Imports = Mapping[str, Sequence[str]]
@@ -118,13 +124,11 @@ class AcyclicGroups(Groups):
         )
 
     def join(self, one: int, other: int) -> None:
-        """Make `other` a part of `one`."""
         super().join(one, other)
         self.chains.join(one, other)
 
 
 def dependency(tokens: Sizes, circles: Circles, rules: Rules) -> list[list[str]]:
-    """Groups of files in import order."""
     paths = sorted(tokens)
     members, imports = circles
     groups = AcyclicGroups(members, imports, tokens, rules)
@@ -136,7 +140,6 @@ def dependency(tokens: Sizes, circles: Circles, rules: Rules) -> list[list[str]]
 
 
 def _in_order(groups: list[list[str]], imports: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Sort groups into import order."""
     groups = sorted(groups)
     before = dict(enumerate(befores(groups, imports)))
     return [groups[place] for circle in components(before) for place in circle]

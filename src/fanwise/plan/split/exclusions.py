@@ -11,27 +11,11 @@ from fanwise.plan.split.patterns import Patterns
 LARGEST = 8 * 2**20
 """In bytes."""
 ATTRIBUTES = ".gitattributes"
-LOCK_FILES = frozenset(
-    [
-        "bun.lock",
-        "Cargo.lock",
-        "composer.lock",
-        "flake.lock",
-        "Gemfile.lock",
-        "go.sum",
-        "mix.lock",
-        "npm-shrinkwrap.json",
-        "package-lock.json",
-        "Pipfile.lock",
-        "pdm.lock",
-        "pixi.lock",
-        "pnpm-lock.yaml",
-        "poetry.lock",
-        "pubspec.lock",
-        "uv.lock",
-        "yarn.lock",
-    ]
-)
+LOCK_FILES = frozenset((
+    "bun.lock", "Cargo.lock", "composer.lock", "flake.lock", "Gemfile.lock", "go.sum", "mix.lock",
+    "npm-shrinkwrap.json", "package-lock.json", "Pipfile.lock", "pdm.lock", "pixi.lock",
+    "pnpm-lock.yaml", "poetry.lock", "pubspec.lock", "uv.lock", "yarn.lock",
+))  # fmt: skip
 _HEAD = 2048
 _GENERATED = re.compile(
     rb"^[ \t]*(?:#|//|/\*|\*|<!--|--|;|%|\"\"\")[^\n]*"
@@ -44,7 +28,6 @@ _LONG = 1000
 
 
 def why_left_out(path: str, data: bytes) -> str:
-    """Why a file is left out; empty if it is not."""
     name = path.rpartition("/")[2]
     if len(data) > LARGEST:
         return f"larger than {LARGEST // 2**20} MiB"

@@ -24,19 +24,8 @@ from fanwise.workspaces.source import Place, find
 
 BYTES_PER_TOKEN = 4.7
 READ = (
-    ".py",
-    ".pyi",
-    ".js",
-    ".jsx",
-    ".mjs",
-    ".cjs",
-    ".ts",
-    ".tsx",
-    ".mts",
-    ".cts",
-    ".go",
-    "go.mod",
-)
+    ".py", ".pyi", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".go", "go.mod",
+)  # fmt: skip
 """Files whose text is kept: imports are read in these."""
 
 
@@ -64,7 +53,6 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 def file_of(path: str, data: bytes) -> PlanFile:
-    """A file with this content."""
     text, odd = _text(path, data) if path.endswith(READ) else (None, False)
     digest = hashlib.sha256(data).hexdigest()
     return PlanFile(path, round(len(data) / BYTES_PER_TOKEN), digest, text, odd)
@@ -118,6 +106,32 @@ def files_of(paths: Iterable[str | Path], root: Path) -> Listing:
             )
         kinds[path.relative_to(top).as_posix()] = kind
     return _listing(kinds, "", (), lambda wanted: _contents(top, wanted))
+
+
+_COMMIT = "\x01"
+
+
+def past_commits(repo: Path, commit: str = "HEAD", *, most: int = 1000) -> list[tuple[str, ...]]:
+    """The paths of each commit, the newest first. None where there is no repository, or no commit.
+
+    Merges are left away: what they changed is in the commits that they merged.
+    """
+    place = find(repo)
+    if place.git_dir is None:
+        return []
+    asked = ["--no-merges", "--no-renames", "--name-only", f"--max-count={most}", "-z"]
+    asked += ["--format=%x01", "--end-of-options", commit, "--"]
+    try:
+        out = Git(place.top, git_dir=place.git_dir).names("log", *asked)
+    except GitFailed:
+        return []
+    commits: list[list[str]] = []
+    for name in out:
+        if name == _COMMIT:
+            commits.append([])
+        else:
+            commits[-1].append(name if commits[-1] else name.removeprefix("\n"))
+    return [tuple(paths) for paths in commits]
 
 
 NOT_UTF8 = "its name is not valid UTF-8"

@@ -126,14 +126,6 @@ class Chains:
             waiting[place] -= work
         return [each // HANDS for each in waiting]
 
-    def head(self, place: int) -> int:
-        """The longest chain before a node."""
-        return self._head[place]
-
-    def tail(self, place: int) -> int:
-        """The longest chain after a node."""
-        return self._tail[place]
-
     def makes_circle(self, one: int, other: int) -> bool:
         """Whether joining the two would close a cycle."""
         return self._around(one, other) or self._around(other, one)
@@ -146,7 +138,6 @@ class Chains:
         return any(self._below[each] & bit for each in self.before[last] if each != first)
 
     def join(self, one: int, other: int) -> None:
-        """Make `other` a part of `one`."""
         for each in self.before[other]:
             self.after[each].discard(other)
             self.after[each].add(one)

@@ -1,27 +1,62 @@
 """Groups of files that grow: joined by closeness, improved file by file, packed by folder. Pure.
 
-The closeness of two groups is the weight between them divided by both sizes. Without the division
-the first group that grows would take everything.
+Two files are close if one imports the other. The closeness of two groups is the weight between them
+divided by both sizes. Without the division the first group that grows would take everything.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from itertools import pairwise
 
 from fanwise.plan.split.rules import Rules, Sizes
 
 Weights = Sequence[dict[int, float]]
 """The neighbours of each node, with the weight of the edge; in both directions."""
 PASSES = 8
+DAMPING = 0.1
+BESIDE = 0.05
+"""Weight of neighbours in a folder: it counts only for files that import nothing."""
+
+Edges = dict[tuple[str, str], float]
 
 
-class Merge(NamedTuple):
-    """The group `other` became a part of the group `one`."""
+def edges_of(imports: Mapping[str, Sequence[str]]) -> Edges:
+    """Each pair of files with an import between them; both ways count twice.
 
-    one: int
-    other: int
+    To import what everybody imports says a little less than to import what few do.
+    """
+    importers = Counter(other for others in imports.values() for other in others)
+    found: Edges = {}
+    for path, others in imports.items():
+        for other in others:
+            pair = (path, other) if path < other else (other, path)
+            found[pair] = found.get(pair, 0.0) + importers[other] ** -DAMPING
+    return found
+
+
+def beside(paths: Iterable[str]) -> Edges:
+    """Each pair of neighbours in a folder."""
+    found: Edges = {}
+    folders: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        folders.setdefault(path.rpartition("/")[0], []).append(path)
+    for files in folders.values():
+        for pair in pairwise(files):
+            found[pair] = BESIDE
+    return found
+
+
+def weights_of(paths: Sequence[str], *edges: Edges) -> list[dict[int, float]]:
+    number = {path: place for place, path in enumerate(paths)}
+    near: list[dict[int, float]] = [{} for _ in paths]
+    for each in edges:
+        for (one, other), weight in each.items():
+            a, b = number[one], number[other]
+            near[a][b] = near[b][a] = near[a].get(b, 0.0) + weight
+    return near
 
 
 def agglomerate(
@@ -29,7 +64,7 @@ def agglomerate(
     sizes: Sequence[float],
     may: Callable[[int, int], bool],
     join: Callable[[int, int], None],
-) -> list[Merge]:
+) -> None:
     """Join the closest groups for as long as `may` allows it; `join` is called for each pair.
 
     A pair that was refused is tried again when one of the two has grown.
@@ -50,7 +85,6 @@ def agglomerate(
         for other in others:
             if one < other:
                 offer(one, other)
-    merges = []
     while heap:
         _, one, other, at = heapq.heappop(heap)
         if gone[one] or gone[other] or at != version[one] + version[other]:
@@ -58,14 +92,12 @@ def agglomerate(
         if not may(one, other):
             continue
         join(one, other)
-        merges.append(Merge(one, other))
         gone[other] = True
         size[one] += size[other]
         version[one] += 1
         _inherit(near, one, other)
         for each in near[one]:
             offer(one, each)
-    return merges
 
 
 def _inherit(near: list[dict[int, float]], one: int, other: int) -> None:
@@ -89,7 +121,6 @@ class Groups:
         self._rules = rules
 
     def may(self, one: int, other: int) -> bool:
-        """Whether the two together are within the limits."""
         return self._rules.fits(
             len(self.members[one]) + len(self.members[other]),
             self.tokens[one] + self.tokens[other],
@@ -106,7 +137,6 @@ class Groups:
         return self._rules.fits(len(self.members[place]) + files, self.tokens[place] + tokens)
 
     def join(self, one: int, other: int) -> None:
-        """Make `other` a part of `one`."""
         self.members[one] += self.members[other]
         self.tokens[one] += self.tokens[other]
         self.members[other] = []

@@ -22,14 +22,13 @@ def grow(
     *,
     rules: Rules,
     digests: Mapping[str, str],
-    tokens: Mapping[str, int] | None = None,
+    tokens: Mapping[str, int],
     goal: str = "",
 ) -> Tree:
     """Return the tree with these below the leaf. `BadSubPlans` if they are not parts of it.
 
     They come after whatever the leaf came after, and what came after the leaf comes after all of
-    them. Without `tokens`, the leaf's tokens are divided by the number of files. `goal` is that of
-    the plan.
+    them. `goal` is that of the plan.
     """
     leaf = tree.by_id[leaf_id]
     subplans = [replace(each, goal=_own(each.goal, leaf, goal)) for each in subplans]
@@ -52,13 +51,9 @@ def _child(
     given: SubPlan,
     rules: Rules,
     digests: Mapping[str, str],
-    tokens: Mapping[str, int] | None,
+    tokens: Mapping[str, int],
 ) -> Node:
     files = tuple(sorted(given.files))
-    if tokens is None:
-        size = round(leaf.tokens * len(files) / len(leaf.files))
-    else:
-        size = sum(tokens[path] for path in files)
     return Node(
         # The leaf's own id has the goal of the plan and all contents in it.
         id=id_of(f"{leaf.id}\0{given.goal}", files, digests, rules),
@@ -66,7 +61,7 @@ def _child(
         depth=leaf.depth + 1,
         parent=leaf.id,
         files=files,
-        tokens=size,
+        tokens=sum(tokens[path] for path in files),
         after=leaf.after,
         goal=given.goal,
     )

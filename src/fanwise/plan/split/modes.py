@@ -6,9 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 from posixpath import dirname
 from typing import NamedTuple
 
-from fanwise.plan.split.closeness import beside, edges_of, weights_of
 from fanwise.plan.split.dependency import Imports, circles_of, dependency
-from fanwise.plan.split.grouping import Groups, agglomerate, pack, refine
+from fanwise.plan.split.grouping import (
+    Groups,
+    agglomerate,
+    beside,
+    edges_of,
+    pack,
+    refine,
+    weights_of,
+)
 from fanwise.plan.split.rules import Rules, Sizes
 from fanwise.plan.split.tree import SplitPart, explained, leaf, nest
 

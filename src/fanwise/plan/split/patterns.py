@@ -65,6 +65,8 @@ def _matches(wanted: _Names, names: Sequence[str]) -> bool:
 
     What follows a `**` is taken where it is found first, because that leaves most for the rest.
     """
+    if len(wanted) == 2 and wanted[0] is None and wanted[1] is not None:  # most have no slash
+        return any(map(wanted[1].match, names))
     at = place = 0
     last: tuple[int, int] | None = None
     """Where the last `**` stands, and how many names it is tried with."""

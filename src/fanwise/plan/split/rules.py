@@ -43,5 +43,4 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         return self
 
     def fits(self, files: int, tokens: int) -> bool:
-        """Whether so much may be one leaf."""
         return files <= self.max_files and tokens <= self.max_tokens

@@ -70,7 +70,6 @@ def _against(tree: Tree, edges: Iterable[tuple[str, str]]) -> list[tuple[str, st
 
 
 def cut(edges: Collection[tuple[str, str]], owners: Mapping[str, str]) -> float | None:
-    """The share of edges between leaves."""
     if not edges:
         return None
     return sum(owners[one] != owners[other] for one, other in edges) / len(edges)

@@ -39,7 +39,6 @@ class SplitPart:
     """Why a leaf is beyond the limits, if it is."""
 
     def leaves(self) -> Iterator[SplitPart]:
-        """The leaves, in order."""
         if not self.parts:
             yield self
         for part in self.parts:
@@ -47,7 +46,6 @@ class SplitPart:
 
 
 def leaf(files: Iterable[str], *, why: str = "") -> SplitPart:
-    """Files that stay together."""
     return SplitPart(files=tuple(sorted(files)), why=why)
 
 
@@ -151,7 +149,6 @@ def _common(split: Sequence[list[str]]) -> int:
 
 
 def _few(names: Counter[str], count: int = MOST_NAMES) -> str:
-    """The most frequent ones, in order."""
     most = sorted(names, key=lambda name: (-names[name], name))
     shown = sorted(most[:count])
     more = [] if len(most) <= count else [f"{len(most) - count} more"]

@@ -32,8 +32,6 @@ class CurrentStage(msgspec.Struct, frozen=True):
 
 
 class Activity:
-    """Knows the state of every leaf."""
-
     def __init__(self, tree: Tree) -> None:
         self.active: dict[str, CurrentStage] = {}
         """Leaves that are being worked on, in the order in which they began."""

@@ -21,18 +21,15 @@ import msgspec
 from fanwise.core.counts import Counts
 from fanwise.core.outcome import Outcome
 from fanwise.errors import FanwiseError, fields_of, one_line
-from fanwise.plan.model.change import Change
 from fanwise.plan.model.digest import digest
-from fanwise.plan.model.leaf_result import LeafResult
+from fanwise.plan.model.leaf_result import Change, LeafResult
 from fanwise.plan.model.merge_result import MergeCheck, MergeStep, PublishedResult
 from fanwise.plan.model.node import Node, Tree
-from fanwise.plan.spec.plan_base import PlanBase
-from fanwise.plan.spec.plan_spec import PlanSpec
 from fanwise.plan.state.leaf_entry import LeafEntry
 from fanwise.plan.state.leaf_queue import LeafQueue
 from fanwise.plan.state.merge_phase import MergePhase
 from fanwise.plan.state.plan_item import SUB_PLANS, PlanItem
-from fanwise.plan.state.policy import Grow, PlanPolicy, grower, policy_of
+from fanwise.plan.state.policy import Grow, PlanPolicy
 from fanwise.plan.state.task_merges import TaskMerges
 
 
@@ -91,7 +88,6 @@ class PlanBoard:
         return Counts("sub-plan", done, over - done, len(entries))
 
     def begin(self) -> list[PlanItem]:
-        """The items that can start at once."""
         return self._go_on()
 
     def take(self, item: PlanItem, outcome: Outcome[Any]) -> list[PlanItem]:
@@ -117,7 +113,6 @@ class PlanBoard:
                 return self.merge_phase.left(msgspec.convert(value, PublishedResult))
 
     def leaf_done(self, item: PlanItem, result: LeafResult) -> list[PlanItem]:
-        """A sub-plan is done, or has others in its place."""
         entry = self._entry(item)
         entry.result = result
         if result.status == "split":
@@ -129,7 +124,6 @@ class PlanBoard:
         return self._go_on()
 
     def leaf_failed(self, item: PlanItem, error: str) -> list[PlanItem]:
-        """A sub-plan was given up; those after it are not begun."""
         self._failed(self._entry(item), error)
         return self._go_on()
 
@@ -263,17 +257,3 @@ def reason_of(error: BaseException) -> str:
         times = f" (try {len(tries)})" if len(tries) > 1 else ""
         return f"{last['stage']} failed{times}: {last['reason']}"
     return one_line(error)
-
-
-def board_of(
-    spec: PlanSpec,
-    base: PlanBase,
-    work: str,
-    *,
-    bisect: bool,
-    failed: Collection[str] = (),
-    merged: Sequence[str] = (),
-) -> PlanBoard:
-    """The board of a plan as it begins. `work`: the digest of how leaves are done."""
-    policy = policy_of(spec, base, work, bisect=bisect)
-    return PlanBoard(base.split.tree, policy, grower(spec, base), failed=failed, merged=merged)

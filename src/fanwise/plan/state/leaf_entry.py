@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fanwise.plan.model.change import Change
-from fanwise.plan.model.leaf_result import LeafResult
+from fanwise.plan.model.leaf_result import Change, LeafResult
 from fanwise.plan.model.merge_result import Conflict
 from fanwise.plan.model.node import Node
 from fanwise.plan.model.states import State
 
 
 class LeafEntry:
-    """What the board knows of one leaf."""
-
     def __init__(self, node: Node) -> None:
         self.node = node
         self.begun = False

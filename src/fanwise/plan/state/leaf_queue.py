@@ -5,12 +5,11 @@ It is told what has ended, and looks only at those that come after it: a plan ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from heapq import heappop, heappush
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 
 from fanwise.plan.model.node import Node, Tree
 from fanwise.plan.state.leaf_entry import LeafEntry
-from fanwise.plan.state.leaf_order import one_at_a_time
 
 
 class LeafQueue:
@@ -96,3 +95,26 @@ class LeafQueue:
         first = next((each for each in failed if each is not None), None)
         news, entry.skipped_by = first != entry.skipped_by, first
         return news
+
+
+def one_at_a_time(leaves: Sequence[Node]) -> Iterator[Node]:
+    """Each after all that it comes after; of those that could be next, the first that is given.
+
+    Leaves that come after one another in a circle are not in it.
+    """
+    place = {leaf.id: number for number, leaf in enumerate(leaves)}
+    missing = [len(set(leaf.after)) for leaf in leaves]
+    followers: dict[str, list[int]] = {}
+    for number, leaf in enumerate(leaves):
+        for each in set(leaf.after):
+            followers.setdefault(each, []).append(number)
+            missing[number] -= each not in place
+    ready = [number for number, count in enumerate(missing) if not count]
+    heapify(ready)
+    while ready:
+        leaf = leaves[heappop(ready)]
+        yield leaf
+        for number in followers.get(leaf.id, ()):
+            missing[number] -= 1
+            if not missing[number]:
+                heappush(ready, number)

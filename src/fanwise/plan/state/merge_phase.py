@@ -13,14 +13,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from fanwise.plan.merge.bisect import Culprits, NextCheck, bisect
 from fanwise.plan.merge.step import rests_on
-from fanwise.plan.model.change import Change
 from fanwise.plan.model.digest import digest
-from fanwise.plan.model.leaf_result import LeafResult
+from fanwise.plan.model.leaf_result import Change, LeafResult
 from fanwise.plan.model.merge_result import (
     BrokenName,
     Conflict,
     MergeCheck,
-    MergeResult,
     MergeStep,
     PublishedResult,
 )
@@ -54,14 +52,9 @@ class MergePhase:
         self._passed: dict[frozenset[str], MergeStep] = {}
 
     @property
-    def report(self) -> MergeResult | None:
-        """The merge that says which files were moved or overwritten: that of all leaves."""
-        return self.steps[0].merged if self.steps else None
-
-    @property
     def conflicts(self) -> tuple[Conflict, ...]:
         """Those of all leaves, settled or not."""
-        return () if self.report is None else self.report.conflicts
+        return self.steps[0].merged.conflicts if self.steps else ()
 
     @property
     def broken(self) -> tuple[BrokenName, ...]:
@@ -69,13 +62,11 @@ class MergePhase:
         return () if self.step is None else self.step.broken
 
     def begin(self) -> list[PlanItem]:
-        """Merge all changes, if there are any."""
         return [self._merge()] if self._in() else self._end()
 
     # -- what comes back ------------------------------------------------------------------------
 
     def merged(self, item: PlanItem, step: MergeStep) -> list[PlanItem]:
-        """Take the result of a merge."""
         self.steps.append(step)
         if item.without:
             return [self._check(step, item.without)]
@@ -98,7 +89,6 @@ class MergePhase:
         return [self._merge()]
 
     def again_failed(self, item: PlanItem, error: str) -> list[PlanItem]:
-        """It could not be brought together with the others."""
         assert item.leaf is not None
         assert self.step is not None
         self.entries[item.leaf.id].given_up = error
@@ -108,7 +98,6 @@ class MergePhase:
         return self._after_merge(self.step)
 
     def checked(self, item: PlanItem, found: MergeCheck) -> list[PlanItem]:
-        """Take the result of a check."""
         step = self.steps[-1]
         self.checks.append(found)
         if found.passed:
@@ -122,7 +111,6 @@ class MergePhase:
         return self._blame()
 
     def left(self, result: PublishedResult) -> list[PlanItem]:
-        """Take the published result."""
         self.result = result
         return self._end()
 

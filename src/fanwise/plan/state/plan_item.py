@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from fanwise.plan.model.change import Change
+from fanwise.plan.model.leaf_result import Change
 from fanwise.plan.model.merge_result import Conflict, MergeStep
 from fanwise.plan.model.node import FileNote, Node
 

@@ -18,14 +18,11 @@ from msgspec.structs import replace
 from fanwise.core.counts import Counts, many
 from fanwise.errors import fields_of, refused_by_budget
 from fanwise.journal.port import CallTotals
-from fanwise.plan.model.change import Change, EditRequest
-from fanwise.plan.model.leaf_result import LeafResult, Try
+from fanwise.plan.model.leaf_result import Change, EditRequest, LeafResult, Try
 from fanwise.plan.model.merge_result import (
     BrokenName,
     Conflict,
     MergeCheck,
-    MovedFile,
-    OverwrittenFile,
     PublishedResult,
     WorkTree,
 )
@@ -119,8 +116,6 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     halted: str | None = None
     """The leaf whose failure ended the run (`fail_fast`)."""
     conflicts: tuple[Conflict, ...] = ()
-    taken: tuple[OverwrittenFile, ...] = ()
-    moved: tuple[MovedFile, ...] = ()
     broken: tuple[BrokenName, ...] = ()
     checks: tuple[MergeCheck, ...] = ()
     """The first is that of all that was merged, the others those of a bisection."""
@@ -214,14 +209,11 @@ def plan_state(
     phase = board.merge_phase
     entries = _that_count(board)
     nodes = [node for node in board.tree.nodes if node.id in entries]
-    report = None if phase is None else phase.report
     return PlanState(
         tree=board.tree,
         leaves=tuple(_leaf(node, entries, board, kept.get(node.id)) for node in nodes),
         halted=board.halted,
         conflicts=() if phase is None else phase.conflicts,
-        taken=() if report is None else report.taken,
-        moved=() if report is None else report.moved,
         broken=() if phase is None else phase.broken,
         checks=() if phase is None else tuple(phase.checks),
         innocent=phase is not None and phase.innocent,

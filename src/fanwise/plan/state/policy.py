@@ -9,8 +9,7 @@ import msgspec
 from fanwise.plan.model.leaf_result import SubPlan
 from fanwise.plan.model.merge_result import Strategy
 from fanwise.plan.model.node import Tree
-from fanwise.plan.spec.plan_base import PlanBase
-from fanwise.plan.spec.plan_spec import PlanSpec
+from fanwise.plan.spec.plan_spec import PlanBase, PlanSpec
 from fanwise.plan.split.grow import grow
 from fanwise.plan.split.patterns import Patterns
 from fanwise.plan.work.names import Names
@@ -39,7 +38,6 @@ class PlanPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def policy_of(spec: PlanSpec, base: PlanBase, work: str, *, bisect: bool) -> PlanPolicy:
-    """The policy that a file asks for."""
     shared = Names(base.inside).patterns(spec.shared)
     patterns = Patterns(shared)
     return PlanPolicy(

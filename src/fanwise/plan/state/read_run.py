@@ -25,20 +25,11 @@ from fanwise.kernel.run_files import kept_beside
 from fanwise.plan.model.node import Split
 from fanwise.plan.model.paths import patch_name
 from fanwise.plan.model.states import State
-from fanwise.plan.spec.plan_base import PlanBase
-from fanwise.plan.spec.plan_spec import KEY, PlanSpec
-from fanwise.plan.state.board import board_of
+from fanwise.plan.spec.plan_spec import KEY, PlanBase, PlanSpec
 from fanwise.plan.state.leaf_entry import LeafEntry
 from fanwise.plan.state.plan_item import FAN_OUT, SUB_PLANS, PlanItem
 from fanwise.plan.state.plan_state import CUT_OFF, LeafState, PlanState, WorkSpan, plan_state
-from fanwise.plan.state.replay import (
-    Replay,
-    bisected,
-    earlier_work_tree,
-    items_of,
-    merged_tasks,
-    replay,
-)
+from fanwise.plan.state.replay import Replay, board_of, earlier_work_tree, items_of, replay
 from fanwise.specs import Document, check
 from fanwise.view.run_summary import shown_status
 
@@ -48,8 +39,6 @@ LIVE: Mapping[str, State] = {"leaf": "running", "again": "merging"}
 
 
 class RecordedStep(msgspec.Struct, frozen=True, kw_only=True):
-    """A merge, a check or the result."""
-
     span: WorkSpan
     error: str = ""
     """Why it could not be made."""
@@ -91,12 +80,10 @@ class RecordedPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def failures(self) -> list[RecordedStep]:
-        """Steps that could not be made."""
         return [each for each in self.steps if each.error]
 
     @property
     def patch(self) -> str | None:
-        """The patch file with the whole result."""
         result = self.state.result
         if result is None or result.patch is None:
             return None
@@ -104,16 +91,13 @@ class RecordedPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def read_run(journal: Journal, run: RunRecord) -> RecordedPlan:
-    """Replay the records of a run."""
     stored = JSON.decode(run.spec)
     base = msgspec.convert(stored, PlanBase)
     records = {each.key: each for each in items_of(journal, run.id)}
     spec = check(Document.again(stored), PlanSpec, KEY, on_unknown=lambda problem: None)
-    work = stored.get("work")
-    bisect = stored.get("asked", {}).get("bisect", False) or bisected(records)
-    merged = merged_tasks(records.values())
-    board = board_of(spec, base, work or "", bisect=bisect, merged=merged)
-    replayed = replay(board, records.values(), _Counting(knows_work=work is not None))
+    bisect = stored.get("asked", {}).get("bisect", False)
+    board = board_of(spec, base, stored["work"], records.values(), bisect=bisect)
+    replayed = replay(board, records.values(), _counts)
     folder = kept_beside(journal, run.id)
     attempts = _attempts(journal, run.id)
     reader = _JournalReader(records, replayed, attempts, live=shown_status(run) == "running")
@@ -134,22 +118,12 @@ def read_run(journal: Journal, run: RunRecord) -> RecordedPlan:
     )
 
 
-class _Counting:
-    """Whether a record is what became of an item, be it good enough for a resume or not.
-
-    Runs of older versions do not say what decided how a leaf is done: then any record of it counts.
-    """
-
-    def __init__(self, *, knows_work: bool) -> None:
-        self._knows_work = knows_work
-
-    def __call__(self, item: PlanItem, recorded: Outcome[Any]) -> bool:
-        sub_plan = item.kind in SUB_PLANS
-        if sub_plan and not self._knows_work:
-            return True
-        if recorded.error is not None:  # what is not an error of ours has no such field
-            return sub_plan and fields_of(recorded.error).get("of", item.of) == item.of
-        return isinstance(recorded.value, dict) and recorded.value.get("of") == item.of
+def _counts(item: PlanItem, recorded: Outcome[Any]) -> bool:
+    """Whether a record is what became of an item, be it good enough for a resume or not."""
+    if recorded.error is not None:  # what is not an error of ours has no such field
+        same = fields_of(recorded.error).get("of", item.of) == item.of
+        return item.kind in SUB_PLANS and same
+    return isinstance(recorded.value, dict) and recorded.value.get("of") == item.of
 
 
 class _JournalReader:

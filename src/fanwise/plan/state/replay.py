@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from fanwise.core.outcome import Outcome
@@ -11,8 +11,10 @@ from fanwise.errors import fields_of
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import ItemRecord, Journal
 from fanwise.plan.model.merge_result import WorkTree
+from fanwise.plan.spec.plan_spec import PlanBase, PlanSpec
 from fanwise.plan.state.board import PlanBoard
 from fanwise.plan.state.plan_item import FAN_OUT, SUB_PLANS, PlanItem
+from fanwise.plan.state.policy import grower, policy_of
 
 TOLD = "told"
 """The kind of event that keeps a word of the user's for a sub-plan."""
@@ -61,7 +63,6 @@ def reusable_success(item: PlanItem, recorded: Outcome[Any]) -> bool:
 
 
 def items_of(journal: Journal, run_id: str, path: str = FAN_OUT) -> Iterable[ItemRecord]:
-    """All that is recorded of the plan's fan-out."""
     for fan_out in journal.fan_outs(run_id):
         if fan_out.path == path:
             return journal.items(fan_out.id)
@@ -85,9 +86,24 @@ def merged_tasks(records: Iterable[ItemRecord]) -> list[str]:
     return list(found)
 
 
-def bisected(keys: Iterable[str]) -> bool:
-    """Whether there was a second check: somebody has asked for a bisection, then or on a resume."""
-    return "check:1" in keys
+def board_of(
+    spec: PlanSpec,
+    base: PlanBase,
+    work: str,
+    records: Collection[ItemRecord] = (),
+    *,
+    bisect: bool = False,
+    failed: Collection[str] = (),
+) -> PlanBoard:
+    """The board of a plan as it begins. `work`: the digest of how leaves are done.
+
+    Records of earlier executions say in which order tasks were merged, and whether somebody asked
+    for a bisection: then there was a second check.
+    """
+    bisect = bisect or any(each.key == "check:1" for each in records)
+    policy = policy_of(spec, base, work, bisect=bisect)
+    order = merged_tasks(records)
+    return PlanBoard(base.split.tree, policy, grower(spec, base), failed=failed, merged=order)
 
 
 def told_by_user(journal: Journal, run_id: str, path: str = FAN_OUT) -> dict[str, str]:

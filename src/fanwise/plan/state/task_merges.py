@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 
-from fanwise.plan.model.merge_result import Conflict, MergeResult, MergeStep
+from fanwise.plan.model.merge_result import Conflict, MergeStep
 from fanwise.plan.model.node import Tree
 from fanwise.plan.state.leaf_entry import LeafEntry
 from fanwise.plan.state.merge_phase import MergePhase
@@ -42,10 +42,6 @@ class TaskMerges(MergePhase):
         self._merged: list[str] = []
         """Tasks that had their turn, in order."""
         self._busy = False
-
-    @property
-    def report(self) -> MergeResult | None:
-        return None if self.step is None else self.step.merged
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:

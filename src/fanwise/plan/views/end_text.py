@@ -82,7 +82,6 @@ def note_lines(state: PlanState, delivery: PlanDelivery, commands: Commands) -> 
 
 
 def rollback_lines(undone: Undone) -> list[str]:
-    """What a rollback put back or removed."""
     files = plural(len(undone.files), "file")
     lines = [f"put back in the work tree: {files}"] if undone.files else []
     return lines + ([f"the branch {undone.branch} was removed"] if undone.branch else [])

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from fanwise.models.port import Tokens
 from fanwise.models.prices import dollars
@@ -14,7 +15,7 @@ from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.views.text import plural
 from fanwise.plan.work.by_model import SYSTEM
 from fanwise.plan.work.context import BYTES_A_TOKEN, imported
-from fanwise.plan.work.leaf_settings import LeafSettings
+from fanwise.plan.work.port import LeafSettings
 from fanwise.plan.work.prompt import prompt
 from fanwise.plan.work.sparse_folders import is_sparse
 from fanwise.processes.sandbox import unusable
@@ -42,27 +43,24 @@ class PlanEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def estimate_of(resolved: ResolvedPlan, leaves: Sequence[Node]) -> PlanEstimate:
-    """As if each answer were as long as the files that it is about."""
+    """Assumes that each answer is as long as the files that it is about."""
     tokens = sum(leaf.tokens for leaf in leaves)
-    files = sum(len(leaf.files) for leaf in leaves)
-    tries = resolved.spec.retry + 1
-    asked = resolved.spec.each.model
-    if asked is None:
-        return PlanEstimate(leaves=len(leaves), files=files, tokens=tokens, tries=tries)
-    most = resolved.spec.each.options.max_tokens
+    found = PlanEstimate(
+        leaves=len(leaves),
+        files=sum(len(leaf.files) for leaf in leaves),
+        tokens=tokens,
+        tries=resolved.spec.retry + 1,
+    )
+    each = resolved.spec.each
+    if each.model is None:
+        return found
+    most = each.options.max_tokens
     sent = tokens + sum(_prompt_tokens(resolved, leaf) for leaf in leaves)
     said = sum(leaf.tokens if most is None else min(most, leaf.tokens) for leaf in leaves)
-    spec = asked.spec()
-    return PlanEstimate(
-        leaves=len(leaves),
-        files=files,
-        tokens=tokens,
-        requests=len(leaves),
-        input_tokens=sent,
-        output_tokens=said,
-        usd=_usd(spec.name, Tokens(sent, said), spec.price),
-        tries=tries,
-    )
+    spec = each.model.spec()
+    provider, _, name = spec.name.partition(":")
+    usd = dollars(provider, name, Tokens(sent, said), spec.price)
+    return replace(found, requests=len(leaves), input_tokens=sent, output_tokens=said, usd=usd)
 
 
 def _prompt_tokens(resolved: ResolvedPlan, leaf: Node) -> int:
@@ -75,11 +73,6 @@ def _prompt_tokens(resolved: ResolvedPlan, leaf: Node) -> int:
     declared = DECLARED * sum(base.tokens.get(path, 0) for path in used)
     room = LeafSettings(kept=resolved.repo).context_tokens
     return round((len(SYSTEM) + len(said)) / BYTES_A_TOKEN + min(room, declared))
-
-
-def _usd(name: str, tokens: Tokens, price: Any) -> float | None:
-    provider, _, model = name.partition(":")
-    return dollars(provider, model, tokens, price)
 
 
 def facts_of(resolved: ResolvedPlan, estimate: PlanEstimate) -> dict[str, Any]:
@@ -100,27 +93,27 @@ def facts_of(resolved: ResolvedPlan, estimate: PlanEstimate) -> dict[str, Any]:
 
 def plan_lines(resolved: ResolvedPlan, estimate: PlanEstimate) -> list[str]:
     """What it is, how good the split is, what it would spend, and what to look out for."""
-    return [
-        *_what(resolved),
-        *_scored(resolved),
-        *_spent(resolved, estimate),
-        *_around(resolved),
-        *_odd(resolved),
-    ]
+    parts = (_what(resolved), _scored(resolved), _spent(resolved, estimate), _around(resolved))
+    return [line for part in parts for line in part]
 
 
 def _what(resolved: ResolvedPlan) -> Iterator[str]:
     spec = resolved.spec
     if spec.goal:
-        yield f"goal: {' '.join(spec.goal.split())}"
+        yield f"goal: {_joined(spec.goal)}"
     each = spec.each
     who = each.model.name if each.model is not None else resolved.worker.name
     tries = f", at most {spec.retry + 1} tries" if spec.retry else ", one try"
-    yield f"each sub-plan by {each.kind} {who}{tries}"
+    yield f"each sub-plan by {each.kind} {_joined(who)}{tries}"
     if spec.verify is not None:
-        yield f"verified by: {spec.verify}"
+        yield f"verified by: {_joined(spec.verify)}"
     merged = f"merged: {spec.merge}"
-    yield merged if spec.check_ is None else f"{merged}; then checked by: {spec.check_}"
+    yield merged if spec.check_ is None else f"{merged}; then checked by: {_joined(spec.check_)}"
+
+
+def _joined(text: str) -> str:
+    """All of it in one line: it is shown to be approved."""
+    return " ".join(text.split())
 
 
 def _scored(resolved: ResolvedPlan) -> Iterator[str]:
@@ -175,21 +168,16 @@ def _around(resolved: ResolvedPlan) -> Iterator[str]:
             yield "verify and check run without a sandbox: the file turns it off"
         elif problem := unusable():
             yield f"verify and check will not run: there is no sandbox here ({problem})"
-
-
-def _odd(resolved: ResolvedPlan) -> Iterator[str]:
-    base = resolved.base
     if base.uncommitted:
         yield _uncommitted_text(base.uncommitted)
-    for pattern in base.unmatched:
-        yield f"no file matches {pattern!r}"
-    if base.split.left_out:
-        named = ", ".join(f"{each.path} ({each.why})" for each in base.split.left_out[:MOST_SHOWN])
-        more = len(base.split.left_out) - MOST_SHOWN
-        yield f"left out: {named}" + (f" and {more} more" if more > 0 else "")
-    if base.split.unparsed:
-        named = ", ".join(each.path for each in base.split.unparsed[:MOST_SHOWN])
-        yield f"not UTF-8: {named}"
+    yield from (f"no file matches {pattern!r}" for pattern in base.unmatched)
+    left_out = [f"{each.path} ({each.why})" for each in base.split.left_out]
+    for title, names in (
+        ("left out", left_out),
+        ("not UTF-8", [each.path for each in base.split.unparsed]),
+    ):
+        more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
+        yield from [f"{title}: {', '.join(names[:MOST_SHOWN])}{more}"] if names else []
 
 
 def start_notes(resolved: ResolvedPlan) -> list[str]:

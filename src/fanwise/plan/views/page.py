@@ -13,7 +13,6 @@ from fanwise.plan.views.rows import recorded_document
 from fanwise.plan.views.split_page import scorecard_tiles
 from fanwise.plan.views.text import (
     cost_text,
-    moved_line,
     one_line,
     plural,
     requests,
@@ -21,7 +20,7 @@ from fanwise.plan.views.text import (
     summary_lines,
 )
 from fanwise.plan.views.timeline import timeline
-from fanwise.plan.views.tree import leaf_about, tree_rows
+from fanwise.plan.views.tree import count_leaves, leaf_about, unfolded
 from fanwise.specs.system import Report
 from fanwise.view.calls import dollars
 from fanwise.view.formats import duration_text
@@ -41,7 +40,7 @@ def report(found: RecordedPlan) -> Report:
     """As the journal has it now; the run may still be going on."""
     templates = Templates(
         "fanwise.plan.views", found=found, plan=found.state, plural=plural, one_line=one_line,
-        MARKS=MARKS, ORDER=ORDER, CHIPS=CHIPS,
+        MARKS=MARKS, ORDER=ORDER, CHIPS=CHIPS, leaf_about=leaf_about,
     )  # fmt: skip
     page = templates.report(
         found.run, _tiles(found), _sections(templates, found), lead=found.goal,
@@ -60,8 +59,8 @@ def _tiles(found: RecordedPlan) -> Iterator[Tile]:
     if wrong:
         about = "failed, skipped, given up, left out"
         yield Tile("not in the result", f"{wrong:,}", about, bad=True)
-    if state.conflicts or state.taken:
-        yield Tile("conflicts", f"{len(state.conflicts) + len(state.taken):,}")
+    if state.conflicts:
+        yield Tile("conflicts", f"{len(state.conflicts):,}")
     wanted = requests(found.state)
     if wanted:
         yield Tile("requests", f"{len(wanted):,}", "edits in files of others")
@@ -90,15 +89,14 @@ def _sections(templates: Templates, found: RecordedPlan) -> Iterator[Section]:
     section, state = templates.section, found.state
     if state.result is not None:
         yield section("result", "Result", result=state.result)
-    yield section("tree", "Tree", root=tree_rows(found.state))
+    below = count_leaves(state.tree, lambda leaf: state.by_id[leaf].state)
+    yield section("tree", "Tree", below=below, unfolded=unfolded(state.tree, below))
     drawn = timeline(found)
     if drawn is not None:
         yield section("timeline", "Timeline", timeline=drawn)
-    if state.conflicts or state.taken or state.moved:
-        moved = [moved_line(each, found.state) for each in state.moved]
-        outcomes = [settled(each.leaf, found.state) for each in state.conflicts]
-        conflicts = list(zip(state.conflicts, outcomes, strict=True))
-        yield section("conflicts", "Conflicts", conflicts=conflicts, moved=moved)
+    if state.conflicts:
+        conflicts = [(each, settled(each.leaf, state)) for each in state.conflicts]
+        yield section("conflicts", "Conflicts", conflicts=conflicts)
     if state.broken:
         yield section("broken", "Broken names")
     if state.checks or found.failures:
@@ -112,14 +110,13 @@ def _sections(templates: Templates, found: RecordedPlan) -> Iterator[Section]:
         yield section("cost", "Cost", leaves=_costly(found))
     tiles = scorecard_tiles(found.split.scorecard)
     yield section("split", "Split", mode=found.split.mode, tiles=tiles, notes=list(_notes(found)))
-    leaves = [(leaf, leaf_about(leaf), _origin(leaf), _files(leaf)) for leaf in found.state.leaves]
+    leaves = [(leaf, _origin(leaf), _files(leaf)) for leaf in found.state.leaves]
     yield section("sub-plans", "Sub-plans", leaves=leaves)
     settings = [(name, _shown(found.plan[name])) for name in SETTINGS if name in found.plan]
     yield section("run", "Run", settings=settings)
 
 
 def _costly(found: RecordedPlan) -> list[LeafState]:
-    """Leaves that asked a model, the most expensive first."""
     asked = [each for each in found.state.leaves if each.calls.attempts]
     return sorted(asked, key=lambda each: (-each.calls.usd.known, -each.calls.tokens.known))
 

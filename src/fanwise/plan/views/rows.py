@@ -39,8 +39,6 @@ def document_of(state: PlanState, goal: str) -> dict[str, Any]:
         "counts": dict(state.by_state),
         "leaves": list(_rows(state, goal)),
         "conflicts": _plain(state.conflicts),
-        "taken": _plain(state.taken),
-        "moved": _plain(state.moved),
         "broken": _plain(state.broken),
         "checks": _plain(state.checks),
         "innocent": state.innocent,

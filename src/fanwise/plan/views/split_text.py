@@ -30,7 +30,6 @@ def split_document(found: Split, rules: Rules, listing: Listing) -> dict[str, An
 
 
 def split_lines(found: Split, listing: Listing, *, width: int, everything: bool) -> list[str]:
-    """What `fanwise split` prints."""
     lines = [*scorecard_lines(found), ""]
     lines += first_tree_lines(found.tree, None if everything else ROWS, width=width, rest="--all")
     beyond = [leaf for leaf in found.tree.leaves if leaf.irreducible]
@@ -60,7 +59,6 @@ def figures(card: Scorecard) -> Iterator[tuple[str, str, str]]:
 
 
 def share(value: float | None) -> str:
-    """A share in per cent."""
     return DASH if value is None else f"{value:.0%}" if value in (0, 1) else f"{value:.1%}"
 
 

@@ -6,15 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from fanwise.kernel.repository_watch import OUTSIDE_TITLE
-from fanwise.plan.model.change import EditRequest
-from fanwise.plan.model.leaf_result import Try
-from fanwise.plan.model.merge_result import (
-    BrokenName,
-    Conflict,
-    MergeCheck,
-    MovedFile,
-    OverwrittenFile,
-)
+from fanwise.plan.model.leaf_result import EditRequest, Try
+from fanwise.plan.model.merge_result import BrokenName, Conflict, MergeCheck
 from fanwise.plan.model.states import MARKS, State, counts_text
 from fanwise.plan.state.plan_state import LeafState, PlanState
 from fanwise.plan.state.read_run import RecordedPlan
@@ -66,10 +59,6 @@ def problem_lines(state: PlanState, most: int | None = MOST_NAMED) -> Iterator[s
     yield from few("conflicts" if lines[1:] else "conflict", lines, most)
     if state.complete and state.result is None and state.count("conflict"):
         yield "  nothing was merged"
-    taken = [taken_line(each, state) for each in state.taken]
-    yield from few("files in conflict, decided by ours_last", taken, most)
-    moved = [moved_line(each, state) for each in state.moved]
-    yield from few("files were renamed by one sub-plan and changed by another", moved, most)
     passed = "; the check passed all the same" if state.passed else ""
     broken = [broken_line(each, state) for each in state.broken]
     yield from few(f"names that one sub-plan removed and another uses{passed}", broken, most)
@@ -115,7 +104,6 @@ def counts_line(state: PlanState) -> str:
 
 
 def requests(state: PlanState) -> list[EditRequest]:
-    """The requests of all leaves, in order."""
     return [each for leaf in state.leaves for each in leaf.requests]
 
 
@@ -127,7 +115,6 @@ def conflict_line(conflict: Conflict, state: PlanState) -> str:
 
 
 def settled(leaf: str, state: PlanState) -> str:
-    """What became of a leaf that was in conflict."""
     found = state.by_id.get(leaf)
     if found is None or found.state == "conflict":
         return "not settled"
@@ -136,18 +123,6 @@ def settled(leaf: str, state: PlanState) -> str:
     if found.state == "done":
         return "settled: it was run again on what was merged" if found.again else "settled"
     return f"{found.state}: {one_line(found.reason)}"
-
-
-def taken_line(taken: OverwrittenFile, state: PlanState) -> str:
-    """Whose version replaced whose changes."""
-    lost = titles(taken.others, state)
-    return f"{taken.path}: {state.title(taken.leaf)} replaced what {lost} changed there"
-
-
-def moved_line(moved: MovedFile, state: PlanState) -> str:
-    """A file that one renamed and others changed."""
-    others = titles(moved.others, state)
-    return f"{moved.path} is {moved.to} now: {state.title(moved.leaf)} with {others}"
 
 
 def broken_line(broken: BrokenName, state: PlanState) -> str:
@@ -178,7 +153,6 @@ def check_lines(checks: Sequence[MergeCheck], state: PlanState) -> Iterator[str]
 
 
 def result_lines(found: RecordedPlan) -> Iterator[str]:
-    """Where the result is."""
     result = found.state.result
     if result is None:
         return
@@ -195,7 +169,6 @@ def result_lines(found: RecordedPlan) -> Iterator[str]:
 
 
 def titles(leaves: Iterable[str], state: PlanState) -> str:
-    """Their titles, with commas."""
     return ", ".join(map(state.title, leaves))
 
 
@@ -205,7 +178,6 @@ def plural(number: int, one: str, many: str = "") -> str:
 
 
 def one_line(text: str) -> str:
-    """Short enough for a line."""
     joined = " ".join(text.split())
     return joined if len(joined) <= MOST_LINE else f"{joined[: MOST_LINE - 1]}…"
 

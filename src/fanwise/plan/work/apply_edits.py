@@ -1,4 +1,4 @@
-"""Edits on the files of a workspace: what would stand there is worked out first, then written."""
+"""Applies edits to the files of a workspace: all contents are computed first, then written."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def edited(
     allowed: Callable[[str], str],
     note: Callable[[str], None] = lambda text: None,
 ) -> Contents:
-    """What the edits come to. Pure, with the files as `read` gives them. `BadAnswer`.
+    """Compute the contents that the edits lead to. Pure apart from `read`. `BadAnswer`.
 
-    `allowed` says of a path why it may not be changed; empty: it may. `note` is told what was
-    understood although it is not exact.
+    `allowed` returns why a path may not be changed; empty: it may. `note` is called with edits that
+    were understood although they do not match exactly.
     """
     found: dict[str, str | None] = {}
     replaced: set[str] = set()
@@ -46,7 +46,6 @@ def edited(
 
 
 def path_of(name: str, names: Names) -> str:
-    """The path of what an answer calls so. `BadAnswer`."""
     try:
         return names.top(name)
     except NotInside as error:
@@ -76,7 +75,7 @@ def _one(edit: Edit, now: str | None, note: Callable[[str], None]) -> str | None
 
 
 def _ended_as(now: str | None, text: str) -> str:
-    """The text with the line ends of a file, if that has those of Windows and no others."""
+    """The text with Windows line ends, if the file has only these."""
     windows = now is not None and "\r\n" in now and now.count("\n") == now.count("\r\n")
     return text.replace("\r\n", "\n").replace("\n", "\r\n") if windows else text
 
@@ -98,7 +97,7 @@ def _replaced(name: str, text: str, search: str, replace: str, note: Callable[[s
 
 
 def _check_folders(found: Contents) -> None:
-    """Two new files, and one of them in a folder with the name of the other."""
+    """Refuse a new file inside a folder that has the name of another new file."""
     for path, text in found.items():
         folder = path.rpartition("/")[0]
         while text is not None and folder:
@@ -108,7 +107,7 @@ def _check_folders(found: Contents) -> None:
 
 
 def read_text(workspace: Workspace, path: str) -> str | None:
-    """A file as it is now; None: it is not there. `BadAnswer` for what is no text, or a link."""
+    """A file as it is now; None: it does not exist. `BadAnswer` if it is a link or not text."""
     try:
         target = inside(workspace.root, path)
         if target.is_symlink() or (target.exists() and not target.is_file()):

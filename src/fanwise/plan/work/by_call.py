@@ -1,8 +1,8 @@
 """A function of the user's that does the work: `call: "module:function"`.
 
-It gets one `Work`, and edits the files below its `root`. It gives nothing, or a text (what it has
-to say), or `{"said": …, "subplans": […]}`. It may be async; else it runs in a thread, which cannot
-be ended from outside: one that takes long should look at `fanwise.cancelled()` now and then.
+It gets one `Work`, and edits the files below its `root`. It returns nothing, a text, or
+`{"said": …, "subplans": […]}`. It may be async; otherwise it runs in a thread, which cannot be
+ended from outside: a long one should check `fanwise.cancelled()` now and then.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     title: str
     tries: tuple[Try, ...] = ()
-    """Those before, which did not do, and why."""
+    """Earlier tries that failed, and why."""
 
 
 class CallWorker(LeafWorker):

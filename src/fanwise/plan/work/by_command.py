@@ -82,7 +82,6 @@ class CommandWorker(LeafWorker):
         return "work"
 
     def command(self, ask: WorkRequest, workspace: Workspace, given: Variables) -> Command:
-        """The command for a try; `given` is what it may name."""
         line, values = fill(self._line, {**given, "files": ask.here})
         return self.command_of([line, *values], ask, workspace, given, shell=True)
 
@@ -107,7 +106,6 @@ class CommandWorker(LeafWorker):
         )
 
     def said(self, result: CommandResult) -> str:
-        """What is kept of its output."""
         return output_of(result)
 
     def usage(self, result: CommandResult | Exception) -> Usage:

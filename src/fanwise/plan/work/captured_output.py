@@ -1,4 +1,4 @@
-"""What a program said, as the journal may keep it: its end, as text, and no secrets in it."""
+"""The output of a program as the journal keeps it: its end, as text, with secrets masked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ SHORTEST = 6
 
 
 def output_of(result: CommandResult) -> str:
-    """The end of what a command wrote, its errors last."""
     parts = (tail(each.text, MOST // 2) for each in (result.stdout, result.stderr))
     return "\n".join(filter(None, parts))
 

@@ -1,4 +1,4 @@
-"""What a leaf's files import, as the prompt shows it: signatures, the nearest files first. Pure."""
+"""The part of a prompt that shows what a leaf's files import: signatures, nearest first. Pure."""
 
 from __future__ import annotations
 
@@ -64,15 +64,7 @@ def _part(path: str, lines: Sequence[str], names: Names, room: int) -> str:
 
 def _distance(path: str, users: Iterable[str]) -> int:
     """Folders between a file and the nearest of those that use it."""
-    return min(_apart(posixpath.dirname(path), posixpath.dirname(user)) for user in users)
-
-
-def _apart(one: str, other: str) -> int:
-    a, b = (each.split("/") if each else [] for each in (one, other))
-    same = next(
-        (n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
-    )
-    return len(a) + len(b) - 2 * same
+    return min(posixpath.relpath(path, posixpath.dirname(user) or ".").count("/") for user in users)
 
 
 def _size(text: str) -> int:

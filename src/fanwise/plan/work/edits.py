@@ -39,8 +39,6 @@ class BadAnswer(Exception):
 
 
 class Edit(NamedTuple):
-    """One edit of a file."""
-
     kind: Kind
     name: str
     """As the answer has it."""
@@ -58,7 +56,6 @@ class ParsedAnswer(NamedTuple):
 
 
 def read_answer(text: str) -> ParsedAnswer:
-    """Parse the edits in an answer. `BadAnswer`."""
     if len(text) > MOST:
         raise BadAnswer(f"it is {len(text):,} characters long; the limit is {MOST:,}")
     if "\0" in text:
@@ -77,8 +74,6 @@ def read_answer(text: str) -> ParsedAnswer:
 
 
 class _Reading:
-    """One walk over the lines."""
-
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")
         self._at = 0

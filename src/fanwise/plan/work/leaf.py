@@ -1,11 +1,10 @@
-"""A leaf, from its prompt to its end: work, lease, verification, and again with what was wrong.
+"""Works on one leaf: prompt, work, lease, verification, and further tries with feedback.
 
-A try that does not verify is repaired: the next one finds its edits in the workspace, and is told
-what was wrong with them; so does one after a try that was cut off by its time-out, which was on its
-way. A try that failed by itself says that nobody should rely on what it left: the next one starts
-anew, in a workspace as new. All earlier failures are told to each.
+After a try that failed its verification, or was cut off by its time-out, the next one finds its
+edits in the workspace and repairs them. After any other failure the next try starts in a new
+workspace. Each try is told all earlier failures.
 
-What the verification writes is no part of the change: that is taken before it runs.
+What the verification writes is not part of the change: that is taken before it runs.
 """
 
 from __future__ import annotations
@@ -21,13 +20,19 @@ from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.stages import begin_stage
 from fanwise.kernel.workspaces import workspace
 from fanwise.plan.merge.trees import change_of
-from fanwise.plan.model.change import Blob, Change, EditRequest
-from fanwise.plan.model.leaf_result import LeafResult, Stage, SubPlan, Try
+from fanwise.plan.model.leaf_result import (
+    Blob,
+    Change,
+    EditRequest,
+    LeafResult,
+    Stage,
+    SubPlan,
+    Try,
+)
 from fanwise.plan.model.node import Node
 from fanwise.plan.work.context import context, imported
-from fanwise.plan.work.leaf_settings import LeafSettings
 from fanwise.plan.work.names import Names, names_of
-from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult
+from fanwise.plan.work.port import LeafSettings, LeafWorker, WorkRequest, WorkResult
 from fanwise.plan.work.prompt import prompt
 from fanwise.plan.work.settle import KeptEdits, UnusableWorkspace, intact, keep_patch, settle
 from fanwise.plan.work.verify import NotVerified, Verified, judging_tests, settings_for, verify
@@ -69,7 +74,7 @@ async def do_leaf(
 
 
 class _Failed(Exception):
-    """A try that did not do. `anew`: the next one gets a workspace that is as new."""
+    """A try that failed. `anew`: the next one gets a new workspace."""
 
     def __init__(
         self, stage: Stage, reason: str, said: str = "", *, anew: bool, final: bool = False
@@ -83,8 +88,6 @@ class _Failed(Exception):
 
 
 class _Doing:
-    """One leaf, over all its tries."""
-
     def __init__(
         self,
         leaf: Node,
@@ -110,7 +113,7 @@ class _Doing:
         self._context: str | None = None
 
     async def tries_in(self, here: Workspace) -> LeafResult | None:
-        """Tries in one workspace; None: the next one wants another. `SubPlanFailed`."""
+        """Tries in one workspace; None: the next one needs another. `SubPlanFailed`."""
         clock = asyncio.get_running_loop().time
         again = False
         while True:
@@ -181,9 +184,11 @@ class _Doing:
     def _verify_line(self, names: Names) -> str:
         """The verification as the worker may run it, with this leaf's files and tests."""
         how, files = self._how, self._leaf.files
+        if how.verify is None:
+            return ""
         tests = judging_tests(files, how.imports, names.patterns(how.tests))
         return spelled_out(
-            how.verify or "",
+            how.verify,
             {"files": [*map(names.here, files)], "tests": [*map(names.here, tests)],
              "id": self._leaf.id},
         )  # fmt: skip
@@ -246,17 +251,9 @@ class _Doing:
         raise SubPlanFailed(self._leaf.id, self._leaf.title, self._tries, kept=kept)
 
     def _told(self, ended: LeafResult) -> LeafResult:
-        return LeafResult(
-            leaf=ended.leaf,
-            status=ended.status,
-            change=ended.change,
-            requests=tuple(self._requests[path] for path in sorted(self._requests)),
-            subplans=ended.subplans,
-            tries=tuple(self._tries),
-            verified=ended.verified,
-            said=ended.said,
-            seconds=self._seconds,
-        )
+        requests = tuple(self._requests[path] for path in sorted(self._requests))
+        tries = tuple(self._tries)
+        return replace(ended, requests=requests, tries=tries, seconds=self._seconds)
 
 
 def _change(here: Workspace, leaf: Node, kept: Sequence[str]) -> Change:

@@ -59,6 +59,5 @@ class Names(msgspec.Struct, frozen=True):
 
 
 def names_of(workspace: Workspace) -> Names:
-    """Names in the folder that a workspace is for."""
     inside = workspace.path.relative_to(workspace.root).as_posix()
     return Names("" if inside == "." else inside)

@@ -6,7 +6,7 @@ All pass `tests/plan/work/test_contract.py`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ from fanwise.errors import WorkFailed
 from fanwise.plan.model.leaf_result import SubPlan, Try
 from fanwise.plan.model.node import Node
 from fanwise.plan.work.names import Names
+from fanwise.plan.work.signatures import Declarations
 from fanwise.workspaces import Workspace
 
 
@@ -36,9 +37,9 @@ class WorkRequest(msgspec.Struct, frozen=True, kw_only=True):
     context: str = ""
     """The part of the prompt that shows what the files import."""
     tries: tuple[Try, ...] = ()
-    """Those before, which did not do."""
+    """Earlier tries that failed."""
     depth_left: int = 0
-    """So many levels of sub-plans may still come; 0: it may return none."""
+    """How many levels of sub-plans may still follow; 0: it may return none."""
     timeout: float | None = None
     """Seconds that the work may take."""
     again: bool = False
@@ -46,7 +47,6 @@ class WorkRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def here(self) -> tuple[str, ...]:
-        """Its files, as they are called where the work is done."""
         return tuple(map(self.names.here, self.files))
 
     def to_json(self) -> dict[str, Any]:
@@ -61,8 +61,35 @@ class WorkRequest(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
+class LeafSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How all leaves of a plan are worked on: what the file says, and what the split knows."""
+
+    kept: Path
+    """The folder for what is too big for the journal: edits of leaves that were given up."""
+    imports: Mapping[str, tuple[str, ...]] = {}
+    """Of each file, those that it imports."""
+    shared: tuple[str, ...] = ()
+    """Patterns of files that every leaf may change, relative to the folder of the plan."""
+    retry: int = 1
+    """Further tries after the first."""
+    timeout: float | None = None
+    """Seconds, for the work of each try and for each verification."""
+    verify: str | None = None
+    """A line for the shell; see `verify.py` for what it may name."""
+    tests: tuple[str, ...] = ()
+    """Patterns of test files; none: by the customs of each language."""
+    sandbox: bool = True
+    """Around the verification, where there is one."""
+    env: tuple[str, ...] = ()
+    """Variables that the verification needs, beside those that carry no secrets."""
+    declarations: Declarations = msgspec.field(default_factory=Declarations)
+    """What files declare, as far as it was read."""
+    context_tokens: int = 4_000
+    """The most that the prompt shows of what the files import."""
+
+
 class WorkResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it, beside the edits in the workspace."""
+    """The result of a try, apart from the edits in the workspace."""
 
     said: str = ""
     """The end of what it said, without secrets."""
@@ -79,7 +106,7 @@ class LeafWorker(Protocol):
 
     @property
     def splitting(self) -> str:
-        """How sub-plans are returned to it, as the prompt says; empty: they cannot be."""
+        """How the prompt says to return sub-plans; empty: they cannot be returned."""
 
     async def work(self, ask: WorkRequest, workspace: Workspace, scratch: Path) -> WorkResult:
         """Make one try, inside an item of a fan-out, whose caps and budget hold.
@@ -92,7 +119,7 @@ class LeafWorker(Protocol):
 
 @asynccontextmanager
 async def in_time(seconds: float | None) -> AsyncIterator[None]:
-    """Let a block take so long and no longer. `WorkFailed`."""
+    """Limit the time of a block. `WorkFailed`."""
     try:
         async with asyncio.timeout(seconds) as limit:
             yield

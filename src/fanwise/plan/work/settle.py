@@ -1,7 +1,7 @@
-"""What a try has left in the workspace: sorted by the lease, and what is not its own undone.
+"""Sorts what a try left in its workspace by the lease, and undoes what is not the leaf's own.
 
-Plain and sync, for a thread. What runs in a workspace may do anything to it; where that cannot be
-settled, the workspace is broken, the try has failed, and the next gets one that is as new.
+Sync, for a thread. What runs in a workspace may do anything to it. If that cannot be undone, the
+try has failed, and the next one gets a new workspace.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 
 from fanwise.errors import FanwiseError
-from fanwise.plan.model.change import EditRequest
+from fanwise.plan.model.leaf_result import EditRequest
 from fanwise.plan.model.node import Node
-from fanwise.plan.work.lease import LeasedPaths, leased
+from fanwise.plan.work.lease import leased
 from fanwise.workspaces import Workspace
 from fanwise.workspaces.folders import make_writable
 
@@ -27,16 +27,16 @@ _ROUNDS = 3
 
 
 class UnusableWorkspace(Exception):
-    """A workspace in which nothing can be found out any more, and why."""
+    """Why a workspace cannot be used any more."""
 
 
 class KeptEdits(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in the workspace now is what the leaf may have changed."""
+    """What the leaf may keep; everything else was undone in the workspace."""
 
     kept: tuple[str, ...]
     requests: tuple[EditRequest, ...] = ()
     whole: bytes = b""
-    """All edits that were undone, as a patch; empty if the requests have all of it."""
+    """All edits that were undone, as a patch."""
 
 
 def settle(
@@ -82,32 +82,28 @@ def _settled(
         if not now.foreign:
             _check_names(now.kept)
             return KeptEdits(kept=now.kept, requests=tuple(found.values()), whole=b"".join(whole))
-        requests, cut = _requests(workspace, leaf.id, now, owners)
+        requests = _requests(workspace, leaf.id, now.foreign, owners)
         found.update({each.path: each for each in requests})
-        if cut:
-            whole.append(workspace.diff(now.foreign))
+        whole.append(workspace.diff(now.foreign))
         workspace.restore(now.foreign)
     raise UnusableWorkspace(f"it keeps changing: {', '.join(now.foreign[:3])}")
 
 
 def _requests(
-    workspace: Workspace, leaf: str, now: LeasedPaths, owners: Mapping[str, str]
-) -> tuple[list[EditRequest], bool]:
-    """Each edit as a request; the second: whether something of them was left out."""
-    found = []
-    cut = len(now.foreign) > MOST_SHOWN
-    for path in now.foreign[:MOST_SHOWN]:
-        patch = os.fsdecode(workspace.diff([path], binary=False))
-        cut = cut or len(patch) > MOST_PATCH or "\nBinary files " in patch
-        found.append(_request(leaf, owners.get(path), path, patch))
+    workspace: Workspace, leaf: str, foreign: Sequence[str], owners: Mapping[str, str]
+) -> list[EditRequest]:
+    """Each edit as a request; of further ones, how many each owner has."""
+    found = [
+        _request(leaf, owners.get(path), path, os.fsdecode(workspace.diff([path], binary=False)))
+        for path in foreign[:MOST_SHOWN]
+    ]
     rest: dict[str | None, list[str]] = {}
-    for path in now.foreign[MOST_SHOWN:]:
+    for path in foreign[MOST_SHOWN:]:
         rest.setdefault(owners.get(path), []).append(path)
-    found += [
+    return found + [
         EditRequest(leaf=leaf, owner=owner, path=_text(paths[0]), patch="", more=len(paths) - 1)
         for owner, paths in rest.items()
     ]
-    return found, cut
 
 
 def _request(leaf: str, owner: str | None, path: str, patch: str) -> EditRequest:
@@ -118,7 +114,7 @@ def _request(leaf: str, owner: str | None, path: str, patch: str) -> EditRequest
 
 
 def _check_names(kept: Sequence[str]) -> None:
-    """Nothing that keeps what was changed could keep a name that is no text."""
+    """Refuse names that are not valid text: nothing that stores the change could store them."""
     for path in kept:
         if _text(path) != path:
             raise UnusableWorkspace(f"it created a file whose name is not valid text: {path!r}")
@@ -129,7 +125,6 @@ def _text(text: str) -> str:
 
 
 def keep_patch(folder: Path, name: str, patch: bytes) -> str:
-    """Write a patch to a file of that name, and return where it is."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / name
     file.write_bytes(patch)

@@ -3,8 +3,8 @@
 Python files are parsed, and their functions and classes listed with the first line of the
 docstring. Of JavaScript, TypeScript and Go files the exporting lines are listed; of others nothing.
 
-Declarations go into prompts. A text in a value may be a secret, and a collection may be huge;
-neither is needed to use a name, so both are replaced by `…`.
+Declarations go into prompts. A value may be a secret or huge, and is not needed to use a name, so
+`…` stands for all values and for long texts in annotations.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ MOST_READ = 2_000
 """Characters of a line of a script that are looked at."""
 HIDDEN = "…"
 MOST_TEXT = 20
-"""Characters of a text that is shown: the default of a parameter, or a part of an annotation."""
+"""Characters of a text that is shown in an annotation."""
 MOST_PARTS = 200
-"""Nodes of a value or an annotation that is shown."""
-MOST_NUMBER = 1 << 64
+"""Nodes of an annotation that is shown."""
 _SCRIPT = re.compile(r"^export\s+(?!\{|\*)[^\n]+", re.MULTILINE)
 _GO = re.compile(
     r"^(?:func\s+(?:\([^)\n]*\)\s*)?[A-Z]|(?:type|var|const)\s+[A-Z])[^\n]*", re.MULTILINE
@@ -36,13 +35,7 @@ _QUOTED = re.compile(
 )
 """Also one that does not end: it goes on in the next line. Nothing in it is tried twice."""
 _CONSTANT = re.compile(r"(?:export\s+(?:declare\s+)?)?(?:const|let|var)\s+[^=]*?=(?![=>])\s*")
-_SHORT = re.compile(r"(?:[-+]?[\d][\w.]{0,30}|[A-Za-z_$][\w.$]{0,60})\s*;?")
 _FUNCTION = re.compile(r"(?:async\s+)?(?:function\b|func\b|\([^()]*\)\s*(?::[^=]*)?=>|\w+\s*=>)")
-_CALL = re.compile(r"((?:new\s+)?[A-Za-z_$][\w.$]{0,60})\s*\(")
-_PLAIN = (
-    ast.Name, ast.Attribute, ast.UnaryOp, ast.BinOp, ast.Subscript, ast.Slice, ast.Constant,
-    ast.Tuple, ast.List, ast.Dict, ast.expr_context, ast.unaryop, ast.operator,
-)  # fmt: skip
 _ENDS = {
     ".py": "python", ".pyi": "python", ".go": "go",
     **dict.fromkeys((".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts"), "typescript"),
@@ -122,7 +115,7 @@ def _declared(node: ast.stmt, indent: str) -> Iterator[str]:
     elif isinstance(node, ast.Assign):
         target = node.targets[0]
         if isinstance(target, ast.Name) and _is_public(target.id):
-            yield f"{indent}{target.id} = {_value(node.value)}"
+            yield f"{indent}{target.id} = {HIDDEN}"
 
 
 def _bases(node: ast.ClassDef) -> Iterator[str]:
@@ -146,21 +139,13 @@ def _cut(line: str) -> str:
     return line if len(line) <= MOST_LINE else f"{line[: MOST_LINE - 1]}…"
 
 
-# -- values ---------------------------------------------------------------------------------------
-
-
-def _value(node: ast.expr, most_text: int = -1) -> str:
-    """Numbers and names; of a call, whom; no texts, unless they have so few characters."""
-    if isinstance(node, ast.Call):
-        return f"{_value(node.func)}({HIDDEN})"
-    parts = _parts(node)
-    plain = all(isinstance(each, _PLAIN) and not _is_long(each, most_text) for each in parts)
-    return ast.unparse(node) if parts and plain else HIDDEN
+# -- what is hidden -------------------------------------------------------------------------------
 
 
 def _annotation(node: ast.expr) -> str:
     """A type, or a base of a class, with long texts hidden."""
-    return ast.unparse(_Shortened().visit(node)) if _parts(node) else HIDDEN
+    parts = list(islice(ast.walk(node), MOST_PARTS + 1))
+    return ast.unparse(_Shortened().visit(node)) if len(parts) <= MOST_PARTS else HIDDEN
 
 
 def _arguments(node: ast.arguments) -> str:
@@ -169,41 +154,25 @@ def _arguments(node: ast.arguments) -> str:
     for each in every:
         if each is not None and each.annotation is not None:
             each.annotation = ast.Name(_annotation(each.annotation))
-    node.defaults = [ast.Name(_value(each, MOST_TEXT)) for each in node.defaults]
-    node.kw_defaults = [each and ast.Name(_value(each, MOST_TEXT)) for each in node.kw_defaults]
+    node.defaults = [ast.Name(HIDDEN) for _ in node.defaults]
+    node.kw_defaults = [each and ast.Name(HIDDEN) for each in node.kw_defaults]
     return ast.unparse(node)
-
-
-def _parts(node: ast.AST) -> list[ast.AST]:
-    """Every node of an expression; none if there are too many."""
-    found = list(islice(ast.walk(node), MOST_PARTS + 1))
-    return found if len(found) <= MOST_PARTS else []
-
-
-def _is_long(node: ast.AST, most: int) -> bool:
-    value = node.value if isinstance(node, ast.Constant) else None
-    if isinstance(value, str | bytes):
-        return len(value) > most
-    return isinstance(value, int) and abs(value) > MOST_NUMBER
 
 
 class _Shortened(ast.NodeTransformer):
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        return ast.Name(HIDDEN) if _is_long(node, MOST_TEXT) else node
+        return ast.Name(HIDDEN) if len(repr(node.value)) > MOST_TEXT + 2 else node
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
         return ast.Name(HIDDEN)
 
 
 def _without_value(line: str) -> str:
-    """A line of JavaScript, TypeScript or Go that declares something, with its values hidden."""
+    """A line of JavaScript, TypeScript or Go that declares something, with its value hidden."""
     line = line[:MOST_READ]
     begins = _CONSTANT.match(line)
     if begins and not _FUNCTION.match(line, begins.end()):
-        rest = line[begins.end() :].rstrip()
-        call = _CALL.match(rest)
-        shown = rest if _SHORT.fullmatch(rest) else f"{call[1]}({HIDDEN})" if call else HIDDEN
-        line = f"{line[: begins.end()]}{shown}"
+        line = f"{line[: begins.end()]}{HIDDEN}"
     return _QUOTED.sub(_short_text, line)
 
 

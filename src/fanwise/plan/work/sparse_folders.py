@@ -1,8 +1,8 @@
 """Which folders a workspace needs: of a big repository not all are checked out. Pure.
 
-Whoever edits sees its files and what they import, with the files beside them. A verification runs
-them: then all that these import is there too, whole folders of it, for templates and data lie below
-code; and all code that is not in the plan, for nobody has read what that imports.
+To edit, a leaf needs its files and those that they import, with the files beside them. To verify,
+the files run: then everything that they import is checked out too, in whole folders, because
+templates and data lie below code; and all code outside the plan, because its imports are unknown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ NOTHING = (".fanwise-nothing",)
 
 
 def is_sparse(asked: bool | Sequence[str] | None, files: int) -> bool:
-    """Whether workspaces have only what they need."""
     if asked is None:
         return files > BIG
     return asked is not False
@@ -37,7 +36,6 @@ class SparseFolders:
         """Whether what is there is run, and not only read."""
 
     def of(self, files: Iterable[str], tests: Iterable[str]) -> tuple[str, ...]:
-        """The folders for these files and these tests."""
         own = dict.fromkeys((*files, *tests))
         if self._runs:
             needed = folders(self._all(own))
@@ -61,5 +59,4 @@ def folders(paths: Iterable[str]) -> set[str]:
 
 
 def code_beside(names: Iterable[str], planned: Mapping[str, object]) -> set[str]:
-    """The folders of code that is in no sub-plan."""
     return folders(name for name in names if name.endswith(READ) and name not in planned)

@@ -1,9 +1,9 @@
-"""Whether what a leaf did is right, by the user's own command, in its workspace.
+"""Verifies what a leaf did, with the user's own command, in its workspace.
 
 `{tests}` are the test files among its files and those that import them; `{files}` are its files
-and the new ones, as far as they are still there. If the line names one of them and there is none,
-there is nothing to run, and that is said. Tests run what an agent wrote, so around them is what is
-around all such code: see `kernel/confined`.
+and the new ones that exist. If the line names one of them and there is none, nothing is run, and
+the result says so. Tests run code that an agent wrote, so they are confined like all such code: see
+`kernel/confined`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,6 @@ async def verify(
 
 
 def settings_for(timeout: float | None, env: Iterable[str], *, sandbox: bool) -> Settings:
-    """How a verification is run; `env` names variables that it needs."""
     return Settings(
         timeout_s=timeout or LONGEST_S, limits=LIMITS, sandbox=sandbox, inherit=(*PLAIN, *env)
     )

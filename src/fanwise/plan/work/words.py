@@ -1,9 +1,8 @@
 """Values in a line for the shell that the user wrote: `agent --prompt-file {prompt}`.
 
-Every value is a parameter of the line, never a part of it (see `processes/shell_line.py`), so what
-a file is called cannot run anything. `{files}` and `{tests}` are several words, also where quotes
-stand around one of them, as they do in a list of words that became a line. Braces that name
-nothing here stay as they are, for lines are full of them.
+Every value becomes a parameter of the line, never a part of it (see `processes/shell_line.py`), so
+a file name cannot run anything. `{files}` and `{tests}` become several words, even inside quotes.
+Other braces stay as they are, because shell lines contain many.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ _QUOTED = re.compile(rf"""(?<!\S)(['"])\{{({"|".join(SEVERAL)})\}}\1(?!\S)""")
 
 
 def named(line: str, names: Sequence[str]) -> set[str]:
-    """Those of these names that the line has a place for."""
     return set(_places(names).findall(line))
 
 

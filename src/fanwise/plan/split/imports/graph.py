@@ -24,7 +24,6 @@ class Graph(NamedTuple):
 
 
 def graph_of(files: Iterable[PlanFile]) -> Graph:
-    """Read the imports of all files."""
     known = sorted(files, key=lambda file: file.path)
     texts = {file.path: file.text for file in known if file.text is not None}
     modules, packages = Modules(texts), Packages(texts)
