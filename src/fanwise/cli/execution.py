@@ -16,6 +16,7 @@ from fanwise.cli.exit_codes import BROKEN_PIPE, DONE, INTERRUPTED
 from fanwise.cli.interrupts import Interrupts
 from fanwise.cli.json_stream import print_document
 from fanwise.cli.messages import print_json, say_lines
+from fanwise.cli.place import place_of
 from fanwise.cli.progress_line import ProgressLine, is_shown
 from fanwise.cli.recorded_run import recorded_run
 from fanwise.cli.resume_hint import add_resume_hint, resume_lines
@@ -44,6 +45,8 @@ class Execution(msgspec.Struct, frozen=True):
     retry_failed: bool = False
     take_over: bool = False
     as_json: bool = False
+    on: str | None = None
+    """Where attempts run, as written after `--on`; None: in this process."""
 
 
 class ExecutionResult(msgspec.Struct, frozen=True):
@@ -89,6 +92,7 @@ async def execute(execution: Execution) -> ExecutionResult:
         caps=runnable.caps,
         budget=runnable.budget,
         subscribers=[progress] if drawing is None else [progress, drawing],
+        on=place_of(execution.on, execution.kind),
     )
     quiet: bool = getattr(runnable, "quiet", False)
     screen = ProgressLine(progress, run.id, wanted=not quiet, drawing=drawing)

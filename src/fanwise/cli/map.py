@@ -11,7 +11,7 @@ import typer
 
 from fanwise.cli.exit_codes import DONE
 from fanwise.cli.messages import say
-from fanwise.cli.options import JournalOption, JsonOption, RunIdOption
+from fanwise.cli.options import JournalOption, JsonOption, OnOption, RunIdOption
 from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
 
@@ -60,6 +60,7 @@ def map(  # noqa: A001 - the name of the command
     ] = False,
     run_id: RunIdOption = None,
     journal: JournalOption = None,
+    on: OnOption = None,
     as_json: JsonOption = False,
     *,
     options: GivenOptions,
@@ -76,7 +77,9 @@ def map(  # noqa: A001 - the name of the command
         say("reading lines from the terminal; end with Ctrl-D")
     if dry_run:
         return _print_commands(runnable.map_spec, stdin, as_json=as_json)
-    return run_and_report(Execution(KEY, runnable, run_id, journal, resume=False, as_json=as_json))
+    return run_and_report(
+        Execution(KEY, runnable, run_id, journal, resume=False, as_json=as_json, on=on)
+    )
 
 
 def _print_commands(spec: MapSpec, stdin: int, *, as_json: bool) -> int:

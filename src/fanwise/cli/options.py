@@ -18,6 +18,15 @@ JournalOption = Annotated[
         "Default: $FANWISE_JOURNAL, or .fanwise/journal.db.",
     ),
 ]
+OnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="WHERE",
+        help="Where model calls and commands run: `ray` (a Ray of this machine's cores), "
+        "`ray://HOST:PORT`, or `auto` (a Ray that is there). Default: in this process.",
+    ),
+]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")
 ]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fanwise.cli.messages import say
-from fanwise.cli.options import JournalOption, JsonOption, RunArgument
+from fanwise.cli.options import JournalOption, JsonOption, OnOption, RunArgument
 from fanwise.cli.recorded_run import recorded_run
 from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
@@ -52,6 +52,7 @@ def resume(
         typer.Option("--take-over", help="Resume even if another machine may still own the run."),
     ] = False,
     journal: JournalOption = None,
+    on: OnOption = None,
     as_json: JsonOption = False,
     *,
     options: GivenOptions,
@@ -77,6 +78,7 @@ def resume(
             retry_failed=retry_failed,
             take_over=take_over,
             as_json=as_json,
+            on=on,
         )
     )
 

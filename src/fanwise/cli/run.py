@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fanwise.cli.exit_codes import DONE, SOME_FAILED
-from fanwise.cli.options import FileArgument, JournalOption, JsonOption, RunIdOption
+from fanwise.cli.options import FileArgument, JournalOption, JsonOption, OnOption, RunIdOption
 from fanwise.cli.system_options import GivenOptions
 
 HELP = """Run a file. Its top-level key says which system it is for.
@@ -55,6 +55,7 @@ def run(
         bool, typer.Option("--dry-run", help="Print what would run, without running it.")
     ] = False,
     journal: JournalOption = None,
+    on: OnOption = None,
     as_json: JsonOption = False,
     *,
     options: GivenOptions,
@@ -62,6 +63,7 @@ def run(
     from fanwise.cli.approval import is_approved
     from fanwise.cli.check import preview, print_preview
     from fanwise.cli.execution import Execution, run_and_report
+    from fanwise.cli.place import place_of
     from fanwise.specs import read, runnable_of, system_of
 
     document = read(file)
@@ -72,6 +74,7 @@ def run(
         _ = runnable.spec  # reports what is wrong with the inputs, as a real run would
         print_preview(file, system.name, preview(runnable), as_json=as_json)
         return DONE
+    place_of(on, system.name)  # refuse it before anything is asked
     if not is_approved(runnable, run_id, journal, yes=given.get("yes", False)):
         return SOME_FAILED
-    return run_and_report(Execution(system.name, runnable, run_id, journal, as_json=as_json))
+    return run_and_report(Execution(system.name, runnable, run_id, journal, as_json=as_json, on=on))

@@ -44,13 +44,15 @@ class WorkerNeeds(msgspec.Struct, frozen=True, kw_only=True):
 class Nodes:
     """Which nodes live, and who works there."""
 
-    def __init__(self, needs: WorkerNeeds) -> None:
+    def __init__(self, needs: WorkerNeeds, folder: str | None) -> None:
+        """`folder`: where workers work; None: where Ray puts them."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         self._ray: Any = ray
         self._on_node: Callable[..., Any] = NodeAffinitySchedulingStrategy
         self._needs = needs
+        self._folder = folder
         self._class = ray.remote(RayWorker)
         self._rooms: dict[str, int] = {}
         self._names: dict[str, str] = {}
@@ -93,7 +95,7 @@ class Nodes:
             max_task_retries=0,
             scheduling_strategy=self._on_node(node_id=node_id, soft=False),
             **self._needs.options(alone=alone),
-        ).remote()
+        ).remote(self._folder)
 
     def hello(self, actor: Any, then: Callable[[Future[WorkerInfo]], None]) -> None:
         """Call `then` in a thread of Ray's, when the worker is ready or could not be started."""

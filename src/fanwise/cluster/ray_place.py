@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fanwise.cluster.nodes import Nodes, WorkerNeeds
 from fanwise.errors import ClusterError, MissingExtra, UsageError, one_line
 from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.lasting_thread import LastingThread
 
 if TYPE_CHECKING:
     from fanwise.cluster.pool import WorkerPool
@@ -53,6 +55,8 @@ class Ray:
         self._started = False
         """Whether it was started or joined here, and not by the program itself."""
         self._pool: WorkerPool | None = None
+        self._keeper: LastingThread | None = None
+        """Ray's own processes die with the thread that starts them."""
 
     def __repr__(self) -> str:
         return f"Ray({'' if self.address is None else repr(self.address)})"
@@ -67,7 +71,13 @@ class Ray:
     def start(self) -> None:
         with self._lock:
             if self._users == 0:
-                self._started = _join(self.address, self._runtime_env)
+                keeper = LastingThread("fanwise-ray")
+                try:
+                    self._started = keeper.call(lambda: _join(self.address, self._runtime_env))
+                except BaseException:
+                    keeper.close()
+                    raise
+                self._keeper = keeper
             self._users += 1
 
     def stop(self) -> None:
@@ -76,14 +86,15 @@ class Ray:
             if self._users > 0:
                 return
             pool, self._pool = self._pool, None
+            keeper, self._keeper = self._keeper, None
+            assert keeper is not None
             try:
                 if pool is not None:
                     pool.close()
             finally:
                 if self._started:
-                    import ray
-
-                    ray.shutdown()
+                    keeper.call(_shut_down)
+                keeper.close()
 
     @asynccontextmanager
     async def workers(self) -> AsyncIterator[WorkerPool]:
@@ -131,7 +142,8 @@ class Ray:
                 )
             found = self._pool = WorkerPool(found.nodes, loop, found.release())
         if found is None:
-            nodes = await in_thread(Nodes, self._needs)
+            given = "working_dir" in (self._runtime_env or {})
+            nodes = await in_thread(Nodes, self._needs, None if given else os.getcwd())  # noqa: PTH109
             found = self._pool  # another fan-out may have been quicker
         if found is None:
             found = self._pool = WorkerPool(nodes, loop)
@@ -161,13 +173,31 @@ def _join(address: str | None, runtime_env: Mapping[str, Any] | None) -> bool:
     else:
         options["address"] = address
     try:
-        with _on_loopback() if address is None else nullcontext():
+        with _quietly(), _on_loopback() if address is None else nullcontext():
             ray.init(**options)
     except Exception as error:
         where = "started" if address is None else f"joined at {address!r}"
         step = "See that `ray.init` works by itself there, with the same versions"
         raise ClusterError(f"Ray could not be {where}: {one_line(error)}", step) from error
     return True
+
+
+def _shut_down() -> None:
+    import ray
+
+    ray.shutdown()
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Leave out what Ray says to people who call `ray.init` themselves."""
+    logger = logging.getLogger("ray")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import os
 import pickle
 import socket
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 from fanwise.cluster.link import (
@@ -38,7 +39,11 @@ BEAT_S = 0.3
 class RayWorker:
     """Made by Ray, on a node."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: str | None = None) -> None:
+        """`folder`: the driver's, where commands and functions expect to be."""
+        if folder is not None:
+            with suppress(OSError):  # on another machine it may not be there
+                os.chdir(folder)
         self._performer = Performer(self._ended)
         self._threads = Threads("fanwise")
         self._processes = SyncProcesses()

@@ -180,7 +180,18 @@ class Run:
                 # It is open by now, and nobody else would close it.
                 self._close("cancelled", None)
                 raise
+        if self.on is not None:
+            await self._first_workers(self.on)
         return self._opened()
+
+    async def _first_workers(self, on: WorkPlace) -> None:
+        """Wait for workers, so that this is not a part of the first item's time."""
+        try:
+            async with on.workers():
+                return
+        except BaseException as error:
+            await in_thread(self._close, "failed", error)
+            raise
 
     async def __aexit__(
         self,
