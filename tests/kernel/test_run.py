@@ -459,6 +459,16 @@ def test_the_journal_can_be_read_with_sql(tmp_path: Path) -> None:
     journal.close()
 
 
+def test_how_a_run_ended_is_on_disk_when_it_is_left(tmp_path: Path) -> None:
+    """Also in a journal that stays open: a reader must not take a finished run for a live one."""
+    journal = open_journal(tmp_path / "j.db")
+    for number in range(20):
+        with open_run(f"r{number}", journal=journal) as run:
+            fan_out_sync(str, [1], run=run)
+        assert journal.run(f"r{number}").status == "done"
+    journal.close()
+
+
 def test_command_results_survive_the_journal_to_the_byte(tmp_path: Path) -> None:
     command = Command(
         "/bin/sh", "-c", r'printf "\377%s" "$1"; echo oops >&2; exit $2', "sh", "{}", "3"

@@ -15,6 +15,7 @@ from fanwise.journal.open import open_journal
 from fanwise.journal.port import RunRecord
 from fanwise.web.access import Access
 from fanwise.web.app import View
+from tests.cli.support import eventually
 
 from .asgi import ORIGIN, Answer, request
 
@@ -173,3 +174,31 @@ def test_what_makes_no_sense_is_refused(pages: Pages, path: Path) -> None:
     assert pages.post("/runs/r/act", "action=cancel").status == 409
     assert pages.post("/runs/r/act", "action=explode").status == 409
     assert pages.get("/runs/r/act").status == 405
+
+
+GATE = """\
+workflow: {id: ship, name: ship, version: "1.0.0"}
+steps:
+  - {id: ok, type: gate, message: "Ship <b>it</b>?", options: [approve, reject]}
+  - {id: after, type: shell, run: "echo shipped"}
+"""
+
+
+def test_a_gate_is_answered_and_nothing_else_can_be_said(pages: Pages, path: Path) -> None:
+    """The run goes on in a process of its own; the test waits for its end, as the page does."""
+    from fanwise import run_file_sync
+
+    file = path.with_name("ship.yaml")
+    file.write_text(GATE)
+    journal = open_journal(str(path))
+    run_file_sync(file, run="flow", journal=journal)
+    page = pages.get("/runs/flow").text
+    assert "Ship &lt;b&gt;it&lt;/b&gt;?" in page and 'value="approve"' in page
+    for wrong in ("question=ok&choice=--take-over", "question=other&choice=approve", "choice=x"):
+        assert pages.post("/runs/flow/act", wrong).status == 409
+    assert pages.post("/runs/flow/act", "question=ok&choice=approve").status == 303
+    eventually(lambda: journal.run("flow").status == "done")
+    asked = [msgspec.json.decode(event.data) for event in journal.events("flow", "asked")]
+    assert asked == [{"action": "answer", "question": "ok", "answer": "approve", "by": "the view"}]
+    assert "Ship" not in pages.get("/runs/flow/live").text
+    journal.close()

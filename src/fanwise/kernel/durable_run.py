@@ -6,6 +6,7 @@ A run in memory has none of this.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import functools
 import hashlib
@@ -172,12 +173,20 @@ class DurableRun:
 
         return self.journal.watch_cancel(self._id, requested)
 
-    def close(self, status: port.RunStatus, reason: str | None) -> None:
-        """Record how the run ended, and let go of the journal."""
+    def close(self, status: port.RunStatus, reason: str | None) -> BaseException | None:
+        """Record on disk how the run ended, and let go of the journal.
+
+        Returns what went wrong with a journal that stays open; one that is closed raises it.
+        """
         crash_point("run.before_end")
-        self.journal.submit(port.RunEndWrite(self._id, status, self._now(), reason))
+        end = port.RunEndWrite(self._id, status, self._now(), reason)
         if self._owns_journal:
+            self.journal.submit(end)
             self.journal.close()
+            return None
+        written: concurrent.futures.Future[BaseException | None] = concurrent.futures.Future()
+        self.journal.submit(end, written.set_result)
+        return written.result()
 
     def _outbox_here(self) -> Outbox:
         """One for all fan-outs of the run on this event loop."""

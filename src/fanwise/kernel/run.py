@@ -376,8 +376,10 @@ class Run:
     def _close_journal(self, status: port.RunStatus, error: BaseException | None) -> None:
         if self._durable is not None:
             reason = self.ending[1] if error is None else f"{type(error).__name__}: {error}"
-            self._durable.close(status, None if reason is None else self.hide(reason))
+            failed = self._durable.close(status, None if reason is None else self.hide(reason))
             self._durable = None
+            if failed is not None and error is None:
+                raise failed
 
     def _emit(self, kind: Callable[..., events.Event], **fields: Any) -> None:
         if self.subscribers:

@@ -17,6 +17,7 @@ from fanwise.system_names import homes, load
 if TYPE_CHECKING:
     from fanwise.core.counts import Counts
     from fanwise.view.items import Inputs
+    from fanwise.view.question import Question
     from fanwise.view.run_summary import CountNow
 
 MOST = 20
@@ -53,6 +54,12 @@ def count_now(journal: Journal, run: RunRecord) -> Counts | None:
     """The progress as the system counts it; None: the system counts items."""
     count: CountNow | None = getattr(system_of_kind(run.kind), "count", None)
     return None if count is None else count(journal, run)
+
+
+def questions_of(journal: Journal, run: RunRecord) -> Sequence[Question]:
+    """What a paused run asks people, if its system can say it."""
+    ask = getattr(system_of_kind(run.kind), "questions", None)
+    return () if ask is None or run.status != "paused" else ask(journal, run)
 
 
 def _one_by_one(

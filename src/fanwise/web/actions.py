@@ -1,4 +1,4 @@
-"""What people can do from the view: cancel a run, and go on with one.
+"""What people can do from the view: cancel a run, go on with one, and answer what it asks.
 
 A run goes on in a process of its own, which outlives the view, as in a terminal.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import closing
 
 import msgspec
@@ -16,6 +17,7 @@ from fanwise.errors import UsageError
 from fanwise.journal.open import open_journal
 from fanwise.journal.port import EventRecord, Journal
 from fanwise.view.run_summary import shown_status
+from fanwise.view.system_text import questions_of
 
 ACTIONS = {
     "cancel": ("Cancel", "Cancel this run? What is in flight is ended; what is done stays."),
@@ -23,6 +25,10 @@ ACTIONS = {
     "retry": ("Retry failed", "Run what failed again? It may spend more."),
 }
 """By name: what the button says, and what is asked before."""
+
+
+_started: list[subprocess.Popen[bytes]] = []
+"""Runs that go on, kept to learn of their end: nobody else would bury them."""
 
 
 def possible(status: str, failed: int) -> list[str]:
@@ -38,25 +44,38 @@ def act(location: str | None, run_id: str, action: str, who: str) -> None:
     with closing(open_journal(location)) as journal:
         status = shown_status(journal.run(run_id))
         if action not in possible(status, failed=1):
-            raise UsageError(f"run {run_id!r} cannot be {action}ed: it is {status}")
-        _record(journal, run_id, action, who)
+            raise UsageError(f"run {run_id!r} is {status}: it cannot {action}")
+        _record(journal, run_id, action=action, by=who)
         if action == "cancel":
             journal.request_cancel(run_id)
             return
     _resume(location, run_id, ["--retry-failed"] if action == "retry" else [])
 
 
-def _record(journal: Journal, run_id: str, action: str, who: str) -> None:
-    data = msgspec.json.encode({"action": action, "by": who}).decode()
-    journal.submit(EventRecord(run_id, time.time(), "asked", data))
+def answer(location: str | None, run_id: str, question: str, choice: str, who: str) -> None:
+    """Give an answer that the run waits for, and go on. `UsageError` if it does not."""
+    with closing(open_journal(location)) as journal:
+        asked = {each.name: each for each in questions_of(journal, journal.run(run_id))}
+        if question not in asked or choice not in asked[question].choices:
+            raise UsageError(f"run {run_id!r} does not ask that now", "Load its page again")
+        _record(journal, run_id, action="answer", question=question, answer=choice, by=who)
+        arguments = asked[question].choices[choice]  # the system's own: nothing from the page
+    _resume(location, run_id, arguments)
 
 
-def _resume(location: str | None, run_id: str, more: list[str]) -> None:
+def _record(journal: Journal, run_id: str, **data: str) -> None:
+    told = msgspec.json.encode(data).decode()
+    journal.submit(EventRecord(run_id, time.time(), "asked", told))
+
+
+def _resume(location: str | None, run_id: str, more: Sequence[str]) -> None:
     where = [] if location is None else ["--journal", location]
-    subprocess.Popen(
+    _started[:] = [each for each in _started if each.poll() is None]
+    process = subprocess.Popen(
         [sys.executable, "-m", "fanwise", "resume", run_id, *where, *more],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    _started.append(process)

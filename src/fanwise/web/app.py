@@ -151,8 +151,13 @@ class View:
             raise UsageError("this view is read-only", "Start it without --read-only")
         form = dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
         run_id, who = request.path_params["run"], request.headers.get(self._user_header, "")
-        action = form.get("action", "")
-        await in_thread(actions.act, self._location, run_id, action, who or "the view")
+        who = who or "the view"
+        if "choice" in form:
+            told = form.get("question", ""), form["choice"], who
+            await in_thread(actions.answer, self._location, run_id, *told)
+        else:
+            action = form.get("action", "")
+            await in_thread(actions.act, self._location, run_id, action, who)
         return RedirectResponse(f"/runs/{run_id}", status_code=303)
 
     async def _changes(self, request: Request) -> Response:

@@ -16,9 +16,10 @@ from fanwise.journal.port import FanOutRecord, ItemRecord, RunRecord
 from fanwise.journal.read_only import RefusesWrites
 from fanwise.journal.reads import ItemFilter
 from fanwise.view.calls import call_detail
+from fanwise.view.question import Question
 from fanwise.view.run_detail import BOOKKEEPING
 from fanwise.view.run_summary import Summary, run_summary
-from fanwise.view.system_text import count_now
+from fanwise.view.system_text import count_now, questions_of
 from fanwise.web.samples import Samples
 
 MOST_ROWS = 10
@@ -72,6 +73,8 @@ class LiveRun(msgspec.Struct, frozen=True):
     failure_count: int
     calls: dict[str, Any]
     events: Sequence[dict[str, Any]]
+    questions: Sequence[Question]
+    """What it waits for."""
 
     @property
     def share(self) -> float | None:
@@ -112,6 +115,7 @@ def live_run(journal: RefusesWrites, run_id: str, samples: Samples) -> LiveRun:
         items["failed"],
         call_detail(journal.call_totals(run_id)),
         list(_events(journal, run_id))[-MOST_EVENTS:][::-1],
+        questions_of(journal, run),
     )
 
 

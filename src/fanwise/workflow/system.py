@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from fanwise.journal.codec import JSON
 from fanwise.workflow.options import OPTIONS
 from fanwise.workflow.state.run_state import read_run
-from fanwise.workflow.views.tree import tree_lines
+from fanwise.workflow.views.tree import is_asking, tree_lines
 
 if TYPE_CHECKING:
     from fanwise.journal.port import Journal, RunRecord
     from fanwise.specs import Document, Runnable
     from fanwise.specs.system import Assumed, End, Report
     from fanwise.view.flow_chart import FlowNode
+    from fanwise.view.question import Question
 
 KEY = "workflow"
 
@@ -46,6 +47,24 @@ class WorkflowSystem:
     def describe_run(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The tree of its steps."""
         return list(tree_lines(read_run(journal, run), fully=fully))
+
+    def questions(self, journal: Journal, run: RunRecord) -> Sequence[Question]:
+        """The gates that wait for an answer."""
+        from fanwise.view.question import Question
+
+        waiting = [each for each in read_run(journal, run).steps.values() if is_asking(each)]
+        return [
+            Question(
+                step.path,
+                step.output["message"],
+                {
+                    choice: ("--answer", f"{step.path}={choice}")
+                    for choice in step.output["options"]
+                },
+                step.output.get("show_file") or "",
+            )
+            for step in waiting
+        ]
 
     def learn(self, journal: Journal, run: RunRecord) -> Any:
         """How often each step ran in that run, and how long it took."""

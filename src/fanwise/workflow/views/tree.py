@@ -32,9 +32,14 @@ def _described(step: StepState) -> str:
     return f"{step.type:<8}  {step.status:<9}  {duration(step.took)}{error}"
 
 
+def is_asking(step: StepState) -> bool:
+    """Whether it is a gate that waits for an answer."""
+    return step.type == "gate" and step.status == "paused"
+
+
 def _question(step: StepState) -> str | None:
     """The answer that a gate waits for, as it can be typed."""
-    if step.type != "gate" or step.status != "paused":
+    if not is_asking(step):
         return None
     options = "|".join(step.output["options"])
     return f"waits for --answer {step.path}={options}: {step.output['message']}"
