@@ -180,3 +180,41 @@ def test_a_word_from_the_user_is_kept_for_later_tries(
     assert run_cli("resume", "plan", "--retry", "p00/m0.py", "--json") == 0
     found = json.loads(capfd.readouterr().out)["result"]["result"]
     assert show(repo, found["commit"], "p00/m0.py") == "VALUE = 00\n0", "it was told to another"
+
+
+def test_one_that_settled_a_conflict_settles_it_anew_when_it_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    repo = make_repo(tmp_path / "repo", {**packages(2, files=1), "list.txt": "old\n"})
+    log = tmp_path / "log"
+    edit = f"echo $FANWISE_PLAN_TITLE >> {log}; echo {{id}} > list.txt"
+    write_plan(
+        tmp_path, each={"command": edit}, split=SPLIT, sandbox=False, files=["p*/**"],
+        shared=["list.txt"], max_parallel=1,
+    )  # fmt: skip
+    assert run_cli("run", "plan.json", "--yes") == 0
+    assert log.read_text().split() == ["p00/m0.py", "p01/m0.py", "p01/m0.py"]
+    log.unlink()
+    assert run_cli("resume", "plan", "--retry", "p01/m0.py", "--tell", "Again") == 0
+    assert log.read_text().split() == ["p01/m0.py", "p01/m0.py"], "at first, and on the merge"
+    assert git(repo, "status", "--short") == ""
+
+
+def test_others_need_not_wait_for_one_that_failed_and_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `fail_fast` nothing begins after one that is known to fail; this one may do better."""
+    monkeypatch.chdir(tmp_path)
+    make_repo(tmp_path / "repo", packages(3, files=1))
+    mended, third = tmp_path / "mended", tmp_path / "third"
+    waits = f"test -e {mended} || exit 1; until test -e {third}; do sleep 0.05; done"
+    edit = f"case {{files}} in p01*) {waits};; p02*) touch {third};; esac; echo x >> {{files}}"
+    write_plan(
+        tmp_path, each={"command": edit}, split=SPLIT, sandbox=False, fail_fast=True, retry=0,
+        max_parallel=2, timeout="60s",
+    )  # fmt: skip
+    assert run_cli("run", "plan.json", "--yes") != 0
+    third.unlink(missing_ok=True)
+    mended.touch()
+    assert run_cli("resume", "plan", "--retry", "p01/m0.py") == 0
