@@ -145,11 +145,12 @@ def test_a_note_can_be_awaited() -> None:
     asyncio.run(_waits_for_the_disk("given", lambda run: run.note_on_disk("given", {})))
 
 
-def test_an_awaited_note_that_cannot_be_written_raises() -> None:
+def test_an_awaited_note_that_cannot_be_written_raises_and_so_does_the_end() -> None:
     async def execute() -> None:
         disk = MemoryJournal(fail_after=0)
         async with open_run("r", journal=disk) as run:
             with pytest.raises(JournalNotWritable):
                 await run.note_on_disk("given", {})
 
-    asyncio.run(execute())
+    with pytest.raises(JournalNotWritable):  # nobody may think that the end is recorded
+        asyncio.run(execute())
