@@ -18,6 +18,7 @@ CASES = {
     "memory": "100,000 trivial items in memory",
     "durable": "50,000 trivial items on disk, and a million",
     "postgres": "20,000 trivial items on a PostgreSQL server, and eight drivers at once",
+    "shared-caps": "one cap over ten processes, beside a counter that they poll",
     "reading": "a million items shown and exported",
     "nested": "fan-outs inside a fan-out, over one cap",
     "threads": "sync work",

@@ -20,9 +20,10 @@ EXPORTS = [
     "Adaptive", "Attempt", "Budget", "Caps", "Command", "CommandResult", "Exclusive",
     "FanwiseError", "Feed", "Halt", "Limits", "Matrix",
     "Outcome", "Outcomes", "Rate", "RateLimited", "Ray", "Retry", "Run", "RunResult", "Sandbox",
-    "Stats", "Usage", "call", "cancelled", "fan_out", "fan_out_stream", "fan_out_sync", "open_run",
-    "optimize", "optimize_sync", "run_file", "run_file_sync", "run_matrix", "run_matrix_sync",
-    "run_plan", "run_plan_sync", "run_workflow", "run_workflow_sync", "sample", "sample_sync",
+    "Shared", "Stats", "Usage", "call", "cancelled", "fan_out", "fan_out_stream", "fan_out_sync",
+    "open_run", "optimize", "optimize_sync", "run_file", "run_file_sync", "run_matrix",
+    "run_matrix_sync", "run_plan", "run_plan_sync", "run_workflow", "run_workflow_sync", "sample",
+    "sample_sync",
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fanwise.cluster import Ray
     from fanwise.core.budget import Budget
-    from fanwise.core.caps import Adaptive, Caps, Exclusive, Rate
+    from fanwise.core.caps import Adaptive, Caps, Exclusive, Rate, Shared
     from fanwise.core.halt import Halt
     from fanwise.core.outcome import Attempt, Outcome, Outcomes, Usage
     from fanwise.core.result import RunResult
@@ -55,6 +55,7 @@ __all__ = [
     "Run",
     "RunResult",
     "Sandbox",
+    "Shared",
     "Stats",
     "Usage",
     "call",
@@ -98,6 +99,7 @@ _HOMES = {
     "Retry": "fanwise.core.retry",
     "Run": "fanwise.kernel.run",
     "RunResult": "fanwise.core.result",
+    "Shared": "fanwise.core.caps",
     "Sandbox": "fanwise.processes",
     "Stats": "fanwise.core.stats",
     "Usage": "fanwise.core.outcome",

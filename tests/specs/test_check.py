@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
-from fanwise.core.caps import Adaptive, Caps, Rate
+from fanwise.core.caps import Adaptive, Caps, Rate, Shared
 from fanwise.core.retry import Retry
 from fanwise.errors import BadSpec
 from fanwise.journal.codec import decode_error, encode_error
@@ -23,6 +23,7 @@ from fanwise.specs import (
     SpecModel,
     check,
 )
+from fanwise.specs.plain import plain_limits
 from tests.specs.support import document
 
 
@@ -98,6 +99,12 @@ def problems(text: str) -> list[str]:
          "`start`?"),
         ("caps: {openai: {start: 4, most: 2}}", "18 caps.openai: least, start and most must not "
          "fall; they are 1, 4 and 2"),
+        ("caps: {openai: {most: 4, start: 2, shared: k}}", "18 caps.openai: a shared cap has "
+         "`most`, and neither `start` nor `least`"),
+        ("caps: {openai: {shared: k}}", "18 caps.openai: a shared cap has `most`, and neither "
+         "`start` nor `least`"),
+        ("caps: {openai: {most: 4, shraed: k}}", "28 caps.openai.shraed: is not known here; did "
+         "you mean `shared`?"),
         ("caps: {total: 4}", "10 caps.total: 'total' is the name of a fan-out's own cap. Choose "
          "another name"),
         ("rates: {openai: {}}", "19 rates.openai: a rate has rpm, tpm or both"),
@@ -183,6 +190,16 @@ def test_caps_and_rates_become_one_object_and_a_new_one_each_time() -> None:
     assert repr(caps) == repr(wanted) == "Caps(openai=8, local=4, other=None)"
     assert len(caps.ledger.resources["openai"].buckets) == 2
     assert poll("mode: fast").make_caps() is None
+
+
+def test_a_shared_cap_goes_from_python_to_a_file_and_back() -> None:
+    caps = Caps(openai=(Shared(50, "team-key"), Rate(500)))
+    plain = plain_limits(caps, None)
+    assert plain["caps"] == {"openai": {"most": 50, "shared": "team-key"}}
+    found = poll(f"caps: {plain['caps']}\nrates: {plain['rates']}")
+    assert found.limits() == {"openai": [Shared(50, "team-key"), Rate(500)]}
+    assert found.limits(alone=True) == {"openai": [50, Rate(500)]}
+    assert repr(found.make_caps()) == "Caps(openai=50)"
 
 
 def test_a_budget_is_made_new_each_time() -> None:

@@ -14,6 +14,7 @@ import msgspec
 from fanwise.core.ledger import Ledger
 from fanwise.core.rate import Adaptation, Bucket, Pace
 from fanwise.core.resource import Resource
+from fanwise.core.shares import Leased
 from fanwise.core.stats import TOTAL
 from fanwise.core.turns import Turns
 from fanwise.errors import BadCap, BadPredicate, UnknownCap, UsageError
@@ -57,7 +58,20 @@ class Exclusive(msgspec.Struct, frozen=True):
     permits: int
 
 
-Limit = int | Rate | Adaptive | Exclusive
+class Shared(msgspec.Struct, frozen=True):
+    """A cap that all processes with the same journal share: `Shared(50, name="team-key")`.
+
+    `most`: the most in flight over all of them. Where they do not agree on it, the smallest number
+    counts. `name`: what is shared, such as an API key; the same in all of them. It needs a durable
+    run, because the journal is where they meet: a file for the processes of one machine, a
+    PostgreSQL server for several machines.
+    """
+
+    most: int
+    name: str
+
+
+Limit = int | Rate | Adaptive | Exclusive | Shared
 Needs = str | Iterable[str] | Mapping[str, int] | None
 
 
@@ -102,8 +116,11 @@ class Caps:
 
     @property
     def current(self) -> dict[str, int | None]:
-        """The limits right now, as adaptive caps move. None: there is only a rate."""
-        return {name: r.limit for name, r in self.ledger.resources.items()}
+        """The limits right now, as adaptive and shared caps move. None: there is only a rate."""
+        return {
+            name: r.most if r.leased is not None and r.leased.owner is None else r.limit
+            for name, r in self.ledger.resources.items()
+        }
 
     def __repr__(self) -> str:
         return f"Caps({', '.join(f'{n}={limit}' for n, limit in self.current.items())})"
@@ -133,7 +150,7 @@ def resource(name: str, limits: Limit | Iterable[Limit]) -> Resource:
     if name == TOTAL:
         raise UsageError(f"{TOTAL!r} is the name of a fan-out's own cap", "Choose another name")
     found = Resource(name)
-    parts = (limits,) if isinstance(limits, int | Rate | Adaptive | Exclusive) else limits
+    parts = (limits,) if isinstance(limits, Limit) else limits
     if isinstance(parts, str | bytes) or not isinstance(parts, Iterable):
         raise BadCap(f"cap {name!r}", limits)
     for part in parts:
@@ -148,7 +165,7 @@ def _add_limit(found: Resource, part: Any) -> None:
         found.buckets += _buckets(found.name, part)
     elif found.limit is not None:
         raise UsageError(
-            f"cap {found.name!r} has two caps", "Give one number, one Adaptive or one Exclusive"
+            f"cap {found.name!r} has two caps", "Give one number, Adaptive, Exclusive or Shared"
         )
     elif isinstance(part, Adaptive):
         for field in ("least", "start", "most"):
@@ -162,6 +179,12 @@ def _add_limit(found: Resource, part: Any) -> None:
     elif isinstance(part, Exclusive):
         found.limit = found.most = whole(f"permits of cap {found.name!r}", part.permits)
         found.turns = Turns(part.permits)
+    elif isinstance(part, Shared):
+        found.limit = 0  # until the first lease
+        found.most = whole(f"most of cap {found.name!r}", part.most)
+        if not isinstance(part.name, str) or not part.name:
+            raise BadCap(f"the name of the shared cap {found.name!r}", part.name, "a text")
+        found.leased = Leased(part.name)
     else:
         found.limit = found.most = whole(f"cap {found.name!r}", part)
 

@@ -77,6 +77,8 @@ class Ledger:
             if resource.waiting and resource.scarce:
                 self._freed[resource] = None
             resource.in_use -= units
+            if resource.leased is not None:
+                resource.leased.look()
         if ticket.group.lines:
             line = ticket.group.lines.get(ticket.needs)
             if line is not None:
@@ -183,6 +185,37 @@ class Ledger:
         if ticket.tokens and whole:
             self._expected.setdefault(ticket.needs, Expectation()).learn(ticket.tokens, tokens)
 
+    # -- shared caps ----------------------------------------------------------------------------
+
+    def demand(self, resource: Resource) -> tuple[int, int]:
+        """The permits that could be in use now, and the most that one of those who wait needs.
+
+        Those who wait for other caps as well count as far as these have room.
+        """
+        wanted, unit = resource.in_use, 1
+        for group in resource.waiting:
+            for line in group.lines.values():
+                units = next((u for r, u in line.needs if r is resource), 0)
+                if not units or line.head() is None:
+                    continue
+                rooms = [
+                    (r.limit - r.in_use) // u
+                    for r, u in line.needs
+                    if r is not resource and r.limit is not None
+                ]
+                wanted += units * max(0, min([len(line.tickets), *rooms]))
+                unit = max(unit, units)
+        most = resource.most or 0
+        return min(wanted, most), unit
+
+    def lease(self, resource: Resource, limit: int, until: float) -> None:
+        """This process holds so many permits of a shared cap, until then."""
+        assert resource.leased is not None
+        resource.limit = limit
+        resource.leased.until = until
+        if resource.waiting:
+            self._freed[resource] = None
+
     # -- needs ----------------------------------------------------------------------------------
 
     def resolve(self, needs: Mapping[str, int], total: Resource | None = None) -> ResolvedNeeds:
@@ -280,6 +313,8 @@ class Ledger:
                 self._awaited[resource] = None
             if resource.buckets or resource.paused_until is not None:
                 self._timed[resource] = None
+            if resource.leased is not None:
+                resource.leased.look()
 
     def _next(self, resource: Resource, now: float) -> Ticket | None:
         """Grant one ticket that needs this resource, if one fits."""

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from fanwise.core.rate import Adaptation, Bucket, Pace
+from fanwise.core.shares import Leased
 from fanwise.core.turns import Turns
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ class Resource:
         "in_use",
         "inside",
         "largest",
+        "leased",
         "limit",
         "most",
         "name",
@@ -43,6 +45,8 @@ class Resource:
         self.paused_until: float | None = None
         self.turns: Turns | None = None
         """Only for an exclusive cap."""
+        self.leased: Leased | None = None
+        """Only for a shared cap, whose limit is what this process holds of it."""
         self.inside: set[Resource] = set()
         """Caps that somebody waited for while holding this one."""
         self.largest = 1
@@ -51,6 +55,8 @@ class Resource:
 
     def fits(self, units: int, tokens: float, now: float) -> bool:
         """Whether this much is available now."""
+        if self.leased is not None and now >= self.leased.until:
+            return False
         if self.buckets or self.paused_until is not None or self.adaptation is not None:
             return self.wait(units, tokens, now) == 0.0
         return self.limit is None or self.in_use + units <= self.limit
@@ -58,6 +64,7 @@ class Resource:
     def wait(self, units: int, tokens: float, now: float) -> float | None:
         """Seconds until this much is available; None: not before a permit comes back."""
         full = self.limit is not None and self.in_use + units > self.limit
+        full = full or (self.leased is not None and now >= self.leased.until)
         # If an adaptive cap fell below a need, that need is still granted when it is alone.
         if full and not (self.adaptation and self.in_use == 0):
             return None

@@ -13,11 +13,14 @@ Durability depends on these rules:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 import msgspec
 
 from fanwise.errors import JournalDamaged
+
+if TYPE_CHECKING:
+    from fanwise.journal.leases import LeaseBook
 
 T = TypeVar("T")
 
@@ -356,6 +359,9 @@ class Journal(Protocol):
 
         Returns a function that ends the watch.
         """
+
+    def lease_book(self) -> LeaseBook:
+        """A book of shared caps, for all processes that use this journal. Close it."""
 
     def close(self) -> None:
         """Write what was submitted, then close the files."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from fanwise.errors import JournalNotWritable, JournalUnreadable
 from fanwise.journal.connect import PATIENCE_S, SqliteConnections
@@ -35,6 +36,9 @@ class RefusesWrites(Reads):
         raise self._refusal()
 
     def watch_cancel(self, run_id: str, on_cancel: Callable[[], None]) -> Callable[[], None]:
+        raise self._refusal()
+
+    def lease_book(self) -> NoReturn:
         raise self._refusal()
 
     def close(self) -> None:

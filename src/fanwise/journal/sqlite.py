@@ -27,6 +27,7 @@ from fanwise.journal.connect import (
 )
 from fanwise.journal.migrate import prepare
 from fanwise.journal.port import Owner, RunRecord, RunSpec, Write
+from fanwise.journal.sqlite_leases import SqliteLeaseBook
 from fanwise.journal.statements import Statement, insert_all
 from fanwise.journal.version import HISTORY, History
 from fanwise.journal.writer import WrittenJournal
@@ -43,7 +44,11 @@ class SqliteJournal(WrittenJournal):
         prepare(path, patience=patience, history=history)
         with journal_errors(path, opening=True):
             session = SqliteSession(connect(path, patience=patience), path)
+        self._path = path
         super().__init__(SqliteConnections(path, patience=patience), session)
+
+    def lease_book(self) -> SqliteLeaseBook:
+        return SqliteLeaseBook(self._path)
 
     def create_run(self, run: RunRecord) -> RunRecord:
         return self._writer.call(partial(runs.create, run=run))

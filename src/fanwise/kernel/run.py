@@ -38,6 +38,7 @@ from fanwise.kernel.workers import WorkPlace, check_place
 
 if TYPE_CHECKING:
     from fanwise.kernel.engine import Engine
+    from fanwise.kernel.shared_caps import LeaseKeeper
 
 MEMORY = ":memory:"
 """As a journal: none. The run has subscribers, caps and a budget, but nothing on disk."""
@@ -149,6 +150,7 @@ class Run:
         self._engines: set[Engine[Any, Any]] = set()
         self._stats = CombinedStats()
         self._unwatch: Callable[[], None] | None = None
+        self._leases: LeaseKeeper | None = None
         self._epoch = time.time() - time.monotonic()
         """The time of day at which the monotonic clock was 0."""
 
@@ -167,6 +169,7 @@ class Run:
         traceback: TracebackType | None,
     ) -> None:
         status = self._final_status(error)
+        self._detach()
         self._close(status, error)
         self._emit(events.RunEnded, run_id=self.id, status=status)
 
@@ -200,6 +203,7 @@ class Run:
         traceback: TracebackType | None,
     ) -> None:
         status = self._final_status(error)
+        self._detach()
         try:
             if self._durable is not None or self.on is not None:
                 await in_thread(self._close, status, error)
@@ -271,6 +275,21 @@ class Run:
         """The path or URL that it was given; None: the default journal, or a `Journal`."""
         given = self._given_journal
         return given if isinstance(given, str | os.PathLike) else None
+
+    def lease_keeper(self) -> LeaseKeeper | None:
+        """Renews its leases of shared caps on the running loop; None: it has no journal."""
+        if self._durable is None:
+            return None
+        loop = asyncio.get_running_loop()
+        if self._leases is not None and self._leases.loop is not loop:
+            self._leases.detach()
+            self._leases.close()  # the loop that it was for has ended
+            self._leases = None
+        if self._leases is None:
+            from fanwise.kernel.shared_caps import LeaseKeeper
+
+            self._leases = LeaseKeeper(self._durable.journal, loop)
+        return self._leases
 
     def recorder(
         self, path: str, cap: int, halt: str, codec: Codec, *, again: bool
@@ -366,7 +385,14 @@ class Run:
             return self.ending[0]
         return "failed" if isinstance(error, Exception) else "cancelled"
 
+    def _detach(self) -> None:
+        if self._leases is not None:
+            self._leases.detach()
+
     def _close(self, status: port.RunStatus, error: BaseException | None) -> None:
+        if self._leases is not None:
+            self._leases.close()
+            self._leases = None
         try:
             self._close_journal(status, error)
         finally:

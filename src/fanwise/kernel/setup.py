@@ -12,7 +12,7 @@ from collections.abc import (
     Iterator,
     Sized,
 )
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
 import msgspec
 
@@ -38,6 +38,9 @@ from fanwise.kernel.threads import Threads
 from fanwise.kernel.work import codec_for
 from fanwise.kernel.workers import Here, On, Workers
 from fanwise.processes.command import Command
+
+if TYPE_CHECKING:
+    from fanwise.kernel.shared_caps import SharedCapUser
 
 I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
@@ -137,6 +140,16 @@ class FanOut(Generic[I, T]):
             starts_with_call=self._starts_with_call(items),
             before=self._count_earlier if self._spent else None,
         )
+        self._shared = self._share(ledger)
+
+    def _share(self, ledger: Ledger) -> SharedCapUser | None:
+        """Lease permits of the caps that other processes use, too."""
+        if all(resource.leased is None for resource in ledger.resources.values()):
+            return None
+        from fanwise.kernel.shared_caps import SharedCapUser
+
+        keeper = (lambda: None) if self.run is None else self.run.lease_keeper
+        return SharedCapUser(ledger, keeper, self.engine.abort)
 
     def _starts_with_call(self, items: Items[I]) -> Callable[[I], bool] | None:
         """See `Feed`. Workers elsewhere make calls that are not seen here in time."""
@@ -203,6 +216,8 @@ class FanOut(Generic[I, T]):
         if self._unwatch is not None:
             self._unwatch()
         self.threads.close()
+        if self._shared is not None:
+            self._shared.leave()
         stats = self.engine.schedule.stats(self.loop.time(), self.scope.work_s)
         if self.around is not None:
             self._add_work_around(self.around.fan_out, stats)

@@ -113,7 +113,7 @@ class ModelGroup:
         """How busy it is with our calls, relative to its caps."""
         limits = [cap_limit(cap) for cap in (model.name, f"key:{model.key}", model.provider)]
         limit = min((each for each in limits if each is not None), default=1)
-        return self._busy[model.name] / limit
+        return self._busy[model.name] / max(1, limit)  # of a shared cap it may be none for now
 
     @contextmanager
     def asking(self, model: Model) -> Iterator[None]:

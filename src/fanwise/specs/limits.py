@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 
 from fanwise.core.budget import Budget
-from fanwise.core.caps import Adaptive, Caps, Limit, Rate, resource
+from fanwise.core.caps import Adaptive, Caps, Limit, Rate, Shared, resource
 from fanwise.core.retry import OnError, Retry
 from fanwise.specs.durations import Pause
 from fanwise.specs.model import SpecModel
@@ -26,15 +26,25 @@ Name = Annotated[str, AfterValidator(_name)]
 
 
 class AdaptiveSpec(SpecModel):
-    """`{start: 4, least: 1, most: 16}`: a cap that adapts to the provider."""
+    """`{start: 4, least: 1, most: 16}`: a cap that adapts to the provider.
+
+    `{most: 50, shared: team-key}`: one that all processes with the same journal share.
+    """
 
     start: int = Field(default=8, ge=1)
     least: int = Field(default=1, ge=1)
     most: int = Field(default=256, ge=1)
+    shared: str | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> AdaptiveSpec:
+        if self.shared is not None and self.model_fields_set != {"most", "shared"}:
+            raise ValueError("a shared cap has `most`, and neither `start` nor `least`")
+        return self
 
     @model_validator(mode="after")
     def _in_order(self) -> AdaptiveSpec:
-        if not self.least <= self.start <= self.most:
+        if self.shared is None and not self.least <= self.start <= self.most:
             numbers = f"{self.least}, {self.start} and {self.most}"
             raise ValueError(f"least, start and most must not fall; they are {numbers}")
         return self
@@ -70,6 +80,14 @@ class BudgetSpec(SpecModel):
         return self
 
 
+def _limit(cap: CapSpec) -> Limit:
+    if isinstance(cap, int):
+        return cap
+    if cap.shared is not None:
+        return Shared(cap.most, cap.shared)
+    return Adaptive(cap.start, cap.least, cap.most)
+
+
 class LimitsSpec(SpecModel):
     """Base class of mappings with `caps`, `rates` and `budget`."""
 
@@ -82,11 +100,12 @@ class LimitsSpec(SpecModel):
         limits = self.limits()
         return Caps(limits) if limits else None
 
-    def limits(self) -> dict[str, list[Limit]]:
-        """Caps and rates, by name."""
+    def limits(self, *, alone: bool = False) -> dict[str, list[Limit]]:
+        """Caps and rates, by name. `alone`: as if nobody else used the shared ones."""
         limits: dict[str, list[Limit]] = {}
         for name, cap in self.caps.items():
-            number = cap if isinstance(cap, int) else Adaptive(cap.start, cap.least, cap.most)
+            found = _limit(cap)
+            number = found.most if alone and isinstance(found, Shared) else found
             limits.setdefault(name, []).append(number)
         for name, rate in self.rates.items():
             limits.setdefault(name, []).append(Rate(rate.rpm, rate.tpm))

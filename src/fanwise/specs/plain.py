@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fanwise.core.budget import BudgetLike, as_budget
-from fanwise.core.caps import Adaptive, CapsLike, Limit, Rate, as_caps
+from fanwise.core.caps import Adaptive, CapsLike, Limit, Rate, Shared, as_caps
 from fanwise.core.retry import RetryLike, as_retry
 from fanwise.errors import UsageError
 from fanwise.models.ask import worth_a_retry
@@ -57,8 +57,12 @@ def _plain_limit(name: str, limit: Limit | Any) -> Any:
         return {kind: most * minute for kind, most in given.items() if most is not None}
     if isinstance(limit, Adaptive):
         return {"start": limit.start, "least": limit.least, "most": limit.most}
+    if isinstance(limit, Shared):
+        return {"most": limit.most, "shared": limit.name}
     if not isinstance(limit, int):
-        raise UsageError(f"cap {name!r} is {limit!r}", "Give a number, an Adaptive or a Rate")
+        raise UsageError(
+            f"cap {name!r} is {limit!r}", "Give a number, an Adaptive, a Shared or a Rate"
+        )
     return limit
 
 

@@ -40,6 +40,7 @@ from fanwise.journal.port import (
     Write,
 )
 from fanwise.journal.watches import Watches
+from fanwise.testing.memory_leases import MemoryLeaseBook, MemoryLeases
 
 
 class MemoryJournal:
@@ -50,6 +51,7 @@ class MemoryJournal:
         self._refusal: JournalNotWritable | None = None
         self._lock = threading.RLock()
         self._watches = Watches()
+        self._leases = MemoryLeases()
         self._runs: dict[str, RunRecord] = {}
         self._fan_outs: dict[int, FanOutRecord] = {}
         self._items: dict[tuple[int, str], ItemRecord] = {}
@@ -179,6 +181,9 @@ class MemoryJournal:
         if requested:
             self._watches.fire([run_id])
         return end
+
+    def lease_book(self) -> MemoryLeaseBook:
+        return MemoryLeaseBook(self._leases)
 
     def close(self) -> None:
         """Refuse what follows; what was written can still be read."""

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from fanwise.journal import runs
 from fanwise.journal.port import Owner, RunRecord, RunSpec
 from fanwise.journal.postgres.connect import PostgresConnections, postgres_errors
+from fanwise.journal.postgres.leases import PostgresLeaseBook
 from fanwise.journal.postgres.listener import Listener
 from fanwise.journal.postgres.migrate import check_readable, prepare
 from fanwise.journal.postgres.session import (
@@ -60,12 +61,16 @@ class PostgresJournal(_SeesOwners, WrittenJournal):
         idle: float = IDLE_S,
         history: History = HISTORY,
     ) -> None:
+        self._address = address
         with postgres_errors(address, opening=True):
             prepare(address, history)
             self._session = PostgresSession(address, patience=patience, idle=idle)
         super().__init__(PostgresConnections(address), self._session)
         self._listener = Listener(address, CANCEL_CHANNEL, self._writer.wake)
         self._stop_listening = weakref.finalize(self, self._listener.stop)
+
+    def lease_book(self) -> PostgresLeaseBook:
+        return PostgresLeaseBook(self._address)
 
     def create_run(self, run: RunRecord) -> RunRecord:
         return self._writer.order(lambda: self._session.create(run))

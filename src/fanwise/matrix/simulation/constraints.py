@@ -60,7 +60,7 @@ class Constraint(msgspec.Struct, frozen=True):
             return spec.model_copy(update={"rates": {**spec.rates, self.name: rate}})
         most = int(self.at(factor))
         cap: Any = spec.caps.get(self.name)
-        if isinstance(cap, AdaptiveSpec):
+        if isinstance(cap, AdaptiveSpec) and cap.shared is None:
             least, start = min(cap.least, most), max(1, min(most, round(cap.start * factor)))
             cap = AdaptiveSpec(least=min(least, start), start=start, most=most)
         else:

@@ -133,7 +133,7 @@ class _EventRun:
         self._plan = plan
         self._chances = chances
         self._backoff = Random(chances.seed)
-        self.ledger = Caps(plan.compiled.spec.limits()).ledger
+        self.ledger = Caps(plan.compiled.spec.limits(alone=True)).ledger
         self._counts_tokens = any(
             bucket.counts_tokens
             for each in self.ledger.resources.values()

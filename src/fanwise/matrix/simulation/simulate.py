@@ -160,7 +160,7 @@ class _Simulator:
     def _take_part(self) -> None:
         """What the what ifs are simulated with, and how it did."""
         compiled = self._plan.compiled
-        places = QueueLimits(compiled, Caps(compiled.spec.limits()).ledger).total
+        places = QueueLimits(compiled, Caps(compiled.spec.limits(alone=True)).ledger).total
         enough = max(PART_CALLS, ROUNDS * places)
         self._part = max(1, self._calls // enough)
         self._some = self._plan.one_in(self._part)

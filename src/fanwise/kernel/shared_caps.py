@@ -1,0 +1,300 @@
+"""Leases for shared caps: a thread that talks to the book, and what the event loop does with it.
+
+A process holds some permits of a shared cap and gives them out as those of any other cap. Only when
+somebody waits for more than it holds, when others want what it cannot use, or when the lease has to
+be renewed, it exchanges with the book (`journal/leases.py`), which may wait for a file or a server:
+so that is in a thread. Permits are taken out of use here before they are given back there, and
+given back by the book before they are used here: so never more are in use than are leased.
+
+A lease that was not renewed in time is void (`Leased.until`): nothing starts until there is a new
+one. What is in flight then goes on, and counts in the new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import threading
+import uuid
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import NamedTuple
+
+from fanwise.core.ledger import Ledger
+from fanwise.core.resource import Resource
+from fanwise.core.shares import Due, nobody
+from fanwise.errors import JournalError, UsageError
+from fanwise.journal.leases import Lease, LeaseBook, News, Offer
+from fanwise.journal.port import Journal
+from fanwise.kernel.dispatch import dispatcher_of
+
+RENEW = 1 / 3
+"""A lease is renewed when this part of its time has passed."""
+SAFE = 0.9
+"""It counts as void after this part, because clocks are not exactly as fast as each other."""
+STARVED_S = 0.25
+"""Whoever waits for permits of others renews this often, so that those of the dead come back."""
+DIP_S = 0.002
+"""Permits that are not in use for so long are given to others who wait."""
+TRY_AGAIN_S = 0.5
+PATIENCE_S = 60.0
+"""How long to wait for a server that went away."""
+IDLE_S = 3600.0
+
+
+class _Order(NamedTuple):
+    """An exchange that the thread makes."""
+
+    share: SharedPermits
+    offer: Offer
+
+
+class LeaseKeeper:
+    """The leases of one run, on one event loop."""
+
+    def __init__(self, journal: Journal, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.shares: dict[str, SharedPermits] = {}
+        """By holder."""
+        self._book: LeaseBook | None = None
+        self._orders: SimpleQueue[_Order | None] = SimpleQueue()
+        self._thread = threading.Thread(
+            target=self._work, args=(journal,), name="fanwise-leases", daemon=True
+        )
+        self._thread.start()
+
+    def submit(self, order: _Order) -> None:
+        self._orders.put(order)
+        if self._book is not None:
+            self._book.wake()
+
+    def close(self) -> None:
+        """Give everything back, and wait until that is done. Not on the event loop."""
+        self._orders.put(None)
+        if self._book is not None:
+            self._book.wake()
+        self._thread.join()
+
+    def permits(self, ledger: Ledger, resource: Resource) -> SharedPermits:
+        """What renews the lease of this cap: another run may do so already."""
+        assert resource.leased is not None
+        found = resource.leased.owner
+        if not isinstance(found, SharedPermits) or found.keeper.loop is not self.loop:
+            found = SharedPermits(self, ledger, resource)
+            self.shares[found.holder] = found
+        return found
+
+    def detach(self) -> None:
+        """Nothing starts under these leases any more. On the event loop, or after its end."""
+        for share in self.shares.values():
+            share.detach()
+
+    # -- in the thread --------------------------------------------------------------------------
+
+    def _work(self, journal: Journal) -> None:
+        try:
+            self._book = book = journal.lease_book()
+        except JournalError as error:
+            self._refuse(error)
+            return
+        try:
+            while self._serve(book):
+                self._tell(book.wait(0.0 if not self._orders.empty() else IDLE_S))
+            for share in self.shares.values():
+                with contextlib.suppress(JournalError):  # then it runs out
+                    book.release(share.name, share.holder)
+        finally:
+            book.close()
+
+    def _serve(self, book: LeaseBook) -> bool:
+        """Make the exchanges that were asked for; False: it is over."""
+        while True:
+            try:
+                order = self._orders.get_nowait()
+            except Empty:
+                return True
+            if order is None:
+                return False
+            try:
+                lease: Lease | JournalError = book.exchange(
+                    order.share.name, order.share.holder, order.offer
+                )
+            except JournalError as error:
+                lease = error
+            self._call(order.share.answered, lease)
+
+    def _refuse(self, error: JournalError) -> None:
+        """There is no book, so whoever asks gets the error."""
+        while (order := self._orders.get()) is not None:
+            self._call(order.share.answered, error)
+
+    def _tell(self, news: News) -> None:
+        for holder, due in news.items():
+            if (share := self.shares.get(holder)) is not None:
+                self._call(share.told, due)
+
+    def _call(self, function: Callable[..., None], *args: object) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: everything has ended
+            self.loop.call_soon_threadsafe(function, *args)
+
+
+class SharedPermits:
+    """One shared cap of this process: how many permits it holds, and when it asks for others."""
+
+    def __init__(self, keeper: LeaseKeeper, ledger: Ledger, resource: Resource) -> None:
+        assert resource.leased is not None
+        self.keeper = keeper
+        self.name = resource.leased.name
+        self.holder = uuid.uuid4().hex
+        self.exchanges = 0
+        self.users: dict[object, SharedCapUser] = {}
+        """The fan-outs that use it."""
+        self._ledger = ledger
+        self._resource = resource
+        self._leased = resource.leased
+        self._leased.look = self.look
+        self._leased.owner = self
+        self._due = Due(0, contended=False)
+        self._told_demand = 0
+        self._asked_at: float | None = None
+        """When the exchange that is under way began."""
+        self._renew_at = -math.inf
+        self._failing_since: float | None = None
+        self._has_news = False
+        self._dip_since: float | None = None
+        self._soon: asyncio.Handle | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def look(self) -> None:
+        """Something changed: look at it after what is being done now."""
+        if self._soon is None:
+            self._soon = self.keeper.loop.call_soon(self._look)
+
+    def detach(self) -> None:
+        if self._leased.owner is not self:
+            return
+        self._leased.look = nobody
+        self._leased.owner = None
+        self._leased.until = -math.inf
+        self._resource.limit = 0
+        for each in (self._soon, self._timer):
+            if each is not None:
+                each.cancel()
+        for fan_out in list(self.users.values()):  # of another run, with the same `Caps`
+            fan_out.take_over()
+
+    def told(self, due: Due) -> None:
+        """Others want more, or less."""
+        self._due = due
+        self._has_news = True
+        self.look()
+
+    def answered(self, lease: Lease | JournalError) -> None:
+        now, began = self.keeper.loop.time(), self._asked_at
+        self._asked_at = None
+        if self._leased.owner is not self or began is None:
+            return  # it was detached meanwhile
+        if isinstance(lease, JournalError):
+            self._failed(lease, now)
+            return
+        self._due, self._failing_since = lease.due, None
+        self._ledger.lease(self._resource, lease.held, began + SAFE * lease.lasts_s)
+        starved = self._told_demand > lease.held
+        self._renew_at = began + min(RENEW * lease.lasts_s, STARVED_S if starved else IDLE_S)
+        dispatcher_of(self._ledger).pump()
+        self._look()
+
+    def _failed(self, error: JournalError, now: float) -> None:
+        """Try again for a while. When the lease has run out, nothing starts meanwhile."""
+        if self._failing_since is None:
+            self._failing_since = now
+        never = self._leased.until == -math.inf
+        if not never and now - self._failing_since < PATIENCE_S:
+            self._renew_at = now + TRY_AGAIN_S
+            self._wait_until(self._renew_at)
+            return
+        for fan_out in list(self.users.values()):
+            fan_out.abort(error)
+
+    def _look(self) -> None:
+        self._soon = None
+        if self._asked_at is not None or self._leased.owner is not self:
+            return
+        now, held = self.keeper.loop.time(), self._resource.limit or 0
+        demand, unit = self._ledger.demand(self._resource)
+        expired = now >= self._leased.until
+        keep = self._resource.in_use if expired else self._kept(held, demand, now)
+        wants = demand > held and (demand > self._told_demand or self._has_news)
+        if not (keep < held or wants or now >= self._renew_at):
+            self._wait_until(self._renew_at)
+            return
+        self._has_news = False
+        self._told_demand = demand
+        self._asked_at = now
+        self._resource.limit = keep
+        self.exchanges += 1
+        offer = Offer(self._resource.most or 0, keep, self._resource.in_use, demand, unit)
+        self.keeper.submit(_Order(self, offer))
+
+    def _kept(self, held: int, demand: int, now: float) -> int:
+        """How many permits to keep: not those that others should have, or could use at once."""
+        in_use = self._resource.in_use
+        keep = max(in_use, min(held, self._due.allowed))
+        if not self._due.contended or demand >= keep:
+            self._dip_since = None
+            return keep
+        if self._dip_since is None:
+            self._dip_since = now
+        if now - self._dip_since >= DIP_S:
+            return demand
+        self._wait_until(self._dip_since + DIP_S)
+        return keep
+
+    def _wait_until(self, then: float) -> None:
+        if self._timer is not None:
+            if self._timer.when() <= then and not self._timer.cancelled():
+                return
+            self._timer.cancel()
+        self._timer = self.keeper.loop.call_at(then, self._time_is_up)
+
+    def _time_is_up(self) -> None:
+        self._timer = None
+        self._look()
+
+
+class SharedCapUser:
+    """A fan-out that uses shared caps: it keeps their leases renewed by its run."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        keeper: Callable[[], LeaseKeeper | None],
+        abort: Callable[[BaseException], None],
+    ) -> None:
+        self.abort = abort
+        self._ledger = ledger
+        self._keeper = keeper
+        self._using: list[SharedPermits] = []
+        self.take_over()
+
+    def take_over(self) -> None:
+        """See that somebody renews the leases: a run that did may have ended."""
+        self.leave()
+        for resource in self._ledger.resources.values():
+            if resource.leased is None:
+                continue
+            keeper = self._keeper()
+            if keeper is None:
+                raise UsageError(
+                    f"cap {resource.name!r} is shared, but there is no journal to share it by",
+                    "Give a durable run: run=open_run(…), or an id",
+                )
+            permits = keeper.permits(self._ledger, resource)
+            permits.users[self] = self
+            self._using.append(permits)
+
+    def leave(self) -> None:
+        for permits in self._using:
+            permits.users.pop(self, None)
+        self._using.clear()
