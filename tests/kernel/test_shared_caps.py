@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from fanwise import Caps, Shared, fan_out, fan_out_sync, open_run
+from fanwise import Caps, Shared, call, fan_out, fan_out_sync, open_run
 from fanwise.errors import BadCap, JournalNotWritable, UsageError
 from fanwise.journal import leases
 from fanwise.journal.port import Journal
@@ -66,10 +66,15 @@ class Load:
 
 
 async def one_run(
-    journal: Journal | Path, name: str, work: Callable[[int], Any], items: int, caps: Caps
+    journal: Journal | Path,
+    name: str,
+    work: Callable[[int], Any],
+    items: int,
+    caps: Caps,
+    needs: str | None = "key",
 ) -> None:
     async with open_run(name, journal=journal, caps=caps) as opened:
-        outcomes = await fan_out(work, range(items), cap=9, needs=lambda _: "key", run=opened)
+        outcomes = await fan_out(work, range(items), cap=9, needs=lambda _: needs, run=opened)
         assert outcomes.ok
 
 
@@ -126,6 +131,38 @@ def test_two_runs_hold_the_cap_between_them_and_what_one_gives_up_the_other_gets
         assert (both.begun, both.peak) == (10, 4)
 
     run(main())
+
+
+def test_a_run_that_uses_its_permits_without_a_pause_makes_room_for_another() -> None:
+    async def main() -> None:
+        journal, had_turns, in_flight, peak = MemoryJournal(), asyncio.Event(), 0, 0
+
+        async def step() -> None:
+            nonlocal in_flight, peak
+            in_flight += 1
+            peak = max(peak, in_flight)
+            await asyncio.sleep(0.001)
+            in_flight -= 1
+
+        async def greedy(_: int) -> None:
+            while not had_turns.is_set():
+                await call(step, needs="key")
+
+        async def modest(_: int) -> None:
+            for _ in range(5):
+                await call(step, needs="key")
+
+        async def other() -> None:
+            await one_run(journal, "modest", modest, 4, caps_of(4), needs=None)
+            had_turns.set()
+
+        one = asyncio.ensure_future(one_run(journal, "greedy", greedy, 8, caps_of(4), needs=None))
+        while not peak:
+            await asyncio.sleep(0)
+        await asyncio.gather(one, other())
+        assert peak == 4
+
+    run(main(), within_s=60)
 
 
 def test_two_runs_with_the_same_caps_are_one_holder_and_survive_each_other() -> None:
@@ -261,7 +298,7 @@ async def children(
                 await child.process.communicate()
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=slow)])
 def test_three_processes_fill_the_cap_exactly_and_the_permits_of_a_killed_one_come_back(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -308,6 +345,7 @@ async def stop(child: Child, journal: Path) -> None:
                 return
 
 
+@slow
 def test_a_stopped_process_does_not_use_its_permits_when_it_wakes(tmp_path: Path) -> None:
     where = tmp_path / "j.db"
 

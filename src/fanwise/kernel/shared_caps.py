@@ -155,6 +155,8 @@ class SharedPermits:
         self._leased = resource.leased
         self._leased.look = self.look
         self._leased.owner = self
+        self._held = 0
+        """Permits that are ours in the book. Some of them may have to go: see `_due`."""
         self._due = Due(0, contended=False)
         self._told_demand = 0
         self._asked_at: float | None = None
@@ -185,9 +187,10 @@ class SharedPermits:
             fan_out.take_over()
 
     def told(self, due: Due) -> None:
-        """Others want more, or less."""
+        """Others want more, or less. What is to be given back is not used again, from now on."""
         self._due = due
         self._has_news = True
+        self._resource.limit = min(due.allowed, self._resource.limit or 0)
         self.look()
 
     def answered(self, lease: Lease | JournalError) -> None:
@@ -199,7 +202,9 @@ class SharedPermits:
             self._failed(lease, now)
             return
         self._due, self._failing_since = lease.due, None
-        self._ledger.lease(self._resource, lease.held, began + SAFE * lease.lasts_s)
+        self._held = lease.held
+        usable = min(lease.held, lease.due.allowed)
+        self._ledger.lease(self._resource, usable, began + SAFE * lease.lasts_s)
         starved = self._told_demand > lease.held
         self._renew_at = began + min(RENEW * lease.lasts_s, STARVED_S if starved else IDLE_S)
         dispatcher_of(self._ledger).pump()
@@ -221,7 +226,7 @@ class SharedPermits:
         self._soon = None
         if self._asked_at is not None or self._leased.owner is not self:
             return
-        now, held = self.keeper.loop.time(), self._resource.limit or 0
+        now, held = self.keeper.loop.time(), self._held
         demand, unit = self._ledger.demand(self._resource)
         expired = now >= self._leased.until
         keep = self._resource.in_use if expired else self._kept(held, demand, now)
@@ -232,7 +237,8 @@ class SharedPermits:
         self._has_news = False
         self._told_demand = demand
         self._asked_at = now
-        self._resource.limit = keep
+        self._held = keep
+        self._resource.limit = min(keep, self._resource.limit or 0)
         self.exchanges += 1
         offer = Offer(self._resource.most or 0, keep, self._resource.in_use, demand, unit)
         self.keeper.submit(_Order(self, offer))
