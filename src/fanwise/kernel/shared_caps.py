@@ -43,7 +43,7 @@ PATIENCE_S = 60.0
 IDLE_S = 3600.0
 
 
-class _Order(NamedTuple):
+class _LeaseOrder(NamedTuple):
     """An exchange that the thread makes."""
 
     share: SharedPermits
@@ -58,13 +58,13 @@ class LeaseKeeper:
         self.shares: dict[str, SharedPermits] = {}
         """By holder."""
         self._book: LeaseBook | None = None
-        self._orders: SimpleQueue[_Order | None] = SimpleQueue()
+        self._orders: SimpleQueue[_LeaseOrder | None] = SimpleQueue()
         self._thread = threading.Thread(
             target=self._work, args=(journal,), name="fanwise-leases", daemon=True
         )
         self._thread.start()
 
-    def submit(self, order: _Order) -> None:
+    def submit(self, order: _LeaseOrder) -> None:
         self._orders.put(order)
         if self._book is not None:
             self._book.wake()
@@ -241,7 +241,7 @@ class SharedPermits:
         self._resource.limit = min(keep, self._resource.limit or 0)
         self.exchanges += 1
         offer = Offer(self._resource.most or 0, keep, self._resource.in_use, demand, unit)
-        self.keeper.submit(_Order(self, offer))
+        self.keeper.submit(_LeaseOrder(self, offer))
 
     def _kept(self, held: int, demand: int, now: float) -> int:
         """How many permits to keep: not those that others should have, or could use at once."""

@@ -28,12 +28,12 @@ NO_KEY = "no-key"
 """Sent to servers that need none: the SDKs refuse to send nothing."""
 
 
-class Shared(NamedTuple):
+class LoopClient(NamedTuple):
     wire: Wire
     life: AsyncGenerator[None, None]
 
 
-_shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Endpoint, Shared]]
+_shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Endpoint, LoopClient]]
 _shared = WeakKeyDictionary()
 
 
@@ -44,7 +44,7 @@ async def client_for(endpoint: Endpoint) -> Wire:
         wire = build(endpoint)
         life = _life(here, endpoint, wire)
         await anext(life)
-        here[endpoint] = Shared(wire, life)
+        here[endpoint] = LoopClient(wire, life)
     return here[endpoint].wire
 
 
@@ -57,7 +57,7 @@ async def close_client(endpoint: Endpoint) -> None:
 
 
 async def _life(
-    here: dict[Endpoint, Shared], endpoint: Endpoint, wire: Wire
+    here: dict[Endpoint, LoopClient], endpoint: Endpoint, wire: Wire
 ) -> AsyncGenerator[None, None]:
     try:
         yield
