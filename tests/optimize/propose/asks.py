@@ -21,3 +21,8 @@ PATCH = "--- a/f.py\n+++ b/f.py\n@@ -1 +1 @@\n-slow\n+fast\n"
 def an_ask(**more: Any) -> ProposalRequest:
     given = {"target": "src/pkg/find.py::find", "source": SOURCE, "file": FILE, **more}
     return ProposalRequest(**given)
+
+
+def asks(n: int) -> list[ProposalRequest]:
+    """One ask for each of n proposals."""
+    return [an_ask(n=n, number=number) for number in range(n)]

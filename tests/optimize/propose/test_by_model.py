@@ -19,7 +19,7 @@ from fanwise.optimize.propose.port import Proposals
 from fanwise.optimize.propose.prompt import IDEAS
 from fanwise.testing import Answer, ScriptedModel, ScriptedServer
 from tests.models.support import model_of, run
-from tests.optimize.propose.asks import FAST, PATCH, SOURCE, an_ask
+from tests.optimize.propose.asks import FAST, PATCH, SOURCE, an_ask, asks
 
 GOOD = f"Here:\n```python\n{FAST}```"
 
@@ -45,7 +45,7 @@ def test_eight_proposals_are_eight_requests_that_differ_in_seed_and_idea() -> No
         proposer = ModelProposer(model, options=Options(max_tokens=500))
         server.gate.close()
         asked = asyncio.ensure_future(
-            fan_out(proposer.propose, an_ask(n=8).each(), cap=8, caps=Caps({"openai": 3}))
+            fan_out(proposer.propose, asks(8), cap=8, caps=Caps({"openai": 3}))
         )
         await server.gate.held(3)
         server.gate.open()
@@ -110,11 +110,11 @@ def test_that_there_is_no_answer_is_an_error_and_not_a_bad_proposal() -> None:
 
 def test_proposals_are_paid_for_and_never_beyond_the_budget() -> None:
     model = ScriptedModel(lambda _: GOOD)
-    asks = an_ask(n=8).each()
+    every = asks(8)
 
     async def main() -> Any:
         proposer = ModelProposer(model, options=Options(max_tokens=50))
-        return await fan_out(proposer.propose, asks, cap=8, budget=Budget(requests=5))
+        return await fan_out(proposer.propose, every, cap=8, budget=Budget(requests=5))
 
     outcomes = run(main())
     assert len(model.requests) == 5
@@ -132,7 +132,7 @@ def test_the_calls_are_in_the_journal_and_the_key_is_not(tmp_path: Path) -> None
             return msgspec.to_builtins(await proposer.propose(ask))
 
         async with open_run("r", journal=str(where)) as opened:
-            await fan_out(work, an_ask(n=2).each(), run=opened, name="propose")
+            await fan_out(work, asks(2), run=opened, name="propose")
 
     served(["nothing", GOOD, GOOD], use)
     journal = open_journal(str(where))

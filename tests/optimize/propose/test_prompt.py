@@ -20,7 +20,7 @@ from fanwise.optimize.propose.prompt import (
     surroundings,
 )
 from tests.optimize.made import candidate, speed, verdict
-from tests.optimize.propose.asks import FAST, FILE, SOURCE, an_ask
+from tests.optimize.propose.asks import FAST, FILE, SOURCE, an_ask, asks
 
 
 def test_a_first_question_has_the_target_its_file_and_what_must_hold() -> None:
@@ -34,7 +34,7 @@ def test_a_first_question_has_the_target_its_file_and_what_must_hold() -> None:
 
 
 def test_several_questions_differ_and_each_says_so_once() -> None:
-    texts = [prompt(each) for each in an_ask(n=8).each()]
+    texts = [prompt(each) for each in asks(8)]
     assert len(set(texts)) == 8
     assert all("8 proposals" in text for text in texts)
 

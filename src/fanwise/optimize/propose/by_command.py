@@ -87,7 +87,7 @@ class CommandProposer:
 
 def document_of(ask: ProposalRequest) -> dict[str, Any]:
     """What the command is given: the ask, and the same as a question in words."""
-    return {**ask.to_json(), "how": ask.how, "name": ask.name, "prompt": prompt(ask)}
+    return {**msgspec.to_builtins(ask), "how": ask.how, "name": ask.name, "prompt": prompt(ask)}
 
 
 def read_output(text: str, ask: ProposalRequest) -> Proposals:

@@ -7,10 +7,9 @@ plain data, so that an ask and what came of it can be kept in a journal: an answ
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
-from msgspec.structs import replace
 
 from fanwise.optimize.candidates.candidate import Candidate, How, Kind
 from fanwise.optimize.verdict import CandidateVerdict
@@ -77,14 +76,6 @@ class ProposalRequest(msgspec.Struct, frozen=True, kw_only=True):
             name or self.name, kind, content,
             path=path, parent=parent, how=self.how, round=self.round,
         )  # fmt: skip
-
-    def each(self) -> list[ProposalRequest]:
-        """One ask for each of the `n` proposals."""
-        return [replace(self, number=number) for number in range(self.n)]
-
-    def to_json(self) -> dict[str, Any]:
-        plain: dict[str, Any] = msgspec.to_builtins(self)
-        return plain
 
 
 class Unusable(msgspec.Struct, frozen=True, kw_only=True):
