@@ -51,9 +51,9 @@ class Measured(msgspec.Struct, frozen=True):
     peak_mb: float
 
 
-def fresh(module: str, function: str, *values: int | str) -> Measured:
-    """Call a function in a process that has done nothing else."""
-    command = [sys.executable, "-m", "bench.child", module, function, *map(str, values)]
+def fresh(module: str, function: str, *values: int | str, python: str = sys.executable) -> Measured:
+    """Call a function in a process that has done nothing else. `python`: of another environment."""
+    command = [python, "-m", "bench.child", module, function, *map(str, values)]
     done = subprocess.run(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, check=True)
     return msgspec.json.decode(done.stdout.splitlines()[-1], type=Measured)
 

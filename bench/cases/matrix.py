@@ -5,24 +5,26 @@ two models by two prompts by 2,500 inputs, each answer scored, every start and o
 (SQLite, synchronous=FULL). It is the whole of `run_matrix` and its summary: cells are laid out,
 run, recorded, summed up.
 
-The other is Inspect AI with its mock model, its log on and the same kind of sample. It is not
-installed with the rest: bench/README.md says how.
+The other is Inspect AI with its mock model and its log on: the same prompts, models, answers and
+scores (`inspect_eval.py`). It is not installed with the rest: bench/README.md says how. Beside the
+time, the bytes of its logs are compared with those of the journal.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from importlib import import_module
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from bench.harness import (
+    ROOT,
     Measured,
     Row,
     at_least,
@@ -41,12 +43,16 @@ from fanwise.testing import ScriptedModel
 FEW, MANY = 1_000, 10_000
 SAMPLES = 300
 """Of Inspect, which is slower."""
+SIZED = 2_000
+"""Cells whose bytes on disk are compared."""
 ROUNDS = 5
-LEAST_RATE = 2_000
+LEAST_RATE = 4_000
 MOST_MIB = 200
 MOST_GROWTH = 1.2
 """Of the time for a cell, from few to many."""
 LEAST_OF_INSPECT = 50.0
+MOST_BYTES = 2.0
+"""Of the journal, against Inspect's logs."""
 MISSING = "not installed: see bench/README.md"
 
 CELLS_OF_AN_INPUT = 4
@@ -89,34 +95,19 @@ def _answer(request: Request) -> str:
     return request.messages[-1].content.rpartition("Say ")[2]
 
 
-def inspect(samples: int) -> dict[str, float]:
-    """Imported by name: it is no dependency, and its types are not checked."""
-    ai, dataset = import_module("inspect_ai"), import_module("inspect_ai.dataset")
-    solver, scorer = import_module("inspect_ai.solver"), import_module("inspect_ai.scorer")
-    model = import_module("inspect_ai.model")
-    rows = [
-        dataset.Sample(id=each["id"], input=f"Say {each['word']}", target=each["word"])
-        for each in _inputs(samples)
-    ]
+def size(cells: int) -> float:
+    """The bytes of a journal with these cells."""
+    with tempfile.TemporaryDirectory() as name:
+        asyncio.run(_run(Path(name, "journal.db"), cells))
+        return sum(each.stat().st_size for each in Path(name).iterdir())
 
-    def answer(messages: Any, *_: Any) -> Any:
-        output = model.ModelOutput.from_content("mockllm/model", messages[-1].text[len("Say ") :])
-        # Without it the mock counts tokens with a table that it gets from the internet.
-        output.usage = model.ModelUsage(input_tokens=3, output_tokens=2, total_tokens=5)
-        return output
 
-    task = ai.Task(dataset=rows, solver=[solver.generate()], scorer=scorer.match(location="exact"))
-    with tempfile.TemporaryDirectory() as folder:
-        mock = model.get_model("mockllm/model", custom_outputs=answer)
-        began = time.perf_counter()
-        logs = ai.eval(
-            task, model=mock, log_dir=folder, display="none", max_samples=100, max_connections=100
-        )
-        took = time.perf_counter() - began
-    assert logs[0].status == "success", logs[0].error
-    assert logs[0].results.completed_samples == samples
-    assert logs[0].results.scores[0].metrics["accuracy"].value == 1.0
-    return {"s": took}
+def inspect_python() -> str | None:
+    """A Python that has Inspect AI: of an environment of its own, or ours."""
+    own = ROOT / ".venv-inspect" / "bin" / "python"
+    if own.exists():
+        return str(own)
+    return sys.executable if find_spec("inspect_ai") is not None else None
 
 
 def measure() -> list[Row]:
@@ -125,8 +116,9 @@ def measure() -> list[Row]:
         "many": lambda: fresh(__name__, "ours", MANY),
         "few": lambda: fresh(__name__, "ours", FEW),
     }
-    if find_spec("inspect_ai") is not None:
-        contenders["inspect"] = lambda: fresh(__name__, "inspect", SAMPLES)
+    other = inspect_python()
+    if other is not None:
+        contenders["inspect"] = partial(_inspect, SAMPLES, other)
     found = interleaved(contenders, rounds=ROUNDS)
     many = _in(found["many"], "s")
     rate, memory = MANY / best(many), max(each.peak_mb for each in many)
@@ -152,7 +144,21 @@ def measure() -> list[Row]:
             MOST_GROWTH * MANY / FEW,
         ),
         _against_inspect(many, _in(found.get("inspect", ()), "s")),
+        _bytes(other),
     ]
+
+
+def _inspect(cells: int, python: str) -> Measured:
+    return fresh("bench.inspect_eval", "run", cells // CELLS_OF_AN_INPUT, python=python)
+
+
+def _bytes(other: str | None) -> Row:
+    case = f"matrix: bytes of the journal of {SIZED:,} cells, against Inspect AI's logs"
+    ours = fresh(__name__, "size", SIZED).answer
+    if other is None:
+        return Row(case, f"{ours:,.0f}", MISSING)
+    theirs = _inspect(SIZED, other).answer["bytes"]
+    return at_most(case, f"{ours:,.0f}", f"{theirs:,.0f}", ours / theirs, MOST_BYTES)
 
 
 def _in(found: Sequence[Measured], unit: str) -> list[Measured]:

@@ -48,7 +48,9 @@ def score_in_row(result: CellResult, name: str) -> float | None:
 
 
 def expected(found: MatrixState) -> dict[str, dict[str, Any]]:
+    assert found.given is not None
     rows: dict[str, dict[str, Any]] = {}
+    asked = found.given.asked
     for each in found.results:
         answer = each.answer or {"text": None, "value": None}
         rows[each.id] = {
@@ -56,7 +58,7 @@ def expected(found: MatrixState) -> dict[str, dict[str, Any]]:
             "repeat": each.cell.repeat, "status": each.status, "text": answer["text"],
             "value": answer["value"], "error": each.error, "calls": each.calls, "usd": each.usd,
             "input_tokens": each.input_tokens, "ran_s": each.ran_s,
-            "messages": answer.get("messages"),
+            "messages": (asked(each, len(each.steps) - 1) or None) if each.answer else None,
             **{f"score_{name}": score_in_row(each, name) for name in found.scorers},
             **{f"scorer_error_{name}": score.error for name, score in each.scores.items()},
         }  # fmt: skip

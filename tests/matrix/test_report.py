@@ -53,6 +53,7 @@ def test_every_cell_is_there_with_prompt_answer_and_scores(
     assert rows.keys() == {each.id for each in found.results} | {
         each.cell.key for each in found.waiting
     }
+    assert found.given is not None
     for each in found.results:
         row = rows[each.id]
         axes = [texts[row[name]] for name in ("model", "strategy", "input")]
@@ -60,9 +61,9 @@ def test_every_cell_is_there_with_prompt_answer_and_scores(
         assert (row["status"], row["repeat"]) == (each.status, each.cell.repeat)
         told = {name: texts[answer] for name, _, answer in row["steps"] if answer is not None}
         assert told == {name: step["text"] for name, step in each.steps.items()}
-        for (_, asked, _), step in zip(row["steps"], each.steps.values(), strict=False):
+        for number, (_, asked, _) in enumerate(row["steps"]):
             assert [[role, texts[place]] for role, place in asked] == [
-                [message["role"], message["content"]] for message in step.get("messages", ())
+                [message["role"], message["content"]] for message in found.given.asked(each, number)
             ]
         assert (None if row["error"] is None else texts[row["error"]]) == each.error
         for name, score in zip(data["scorers"], row["scores"], strict=True):
@@ -81,10 +82,10 @@ def test_every_cell_is_there_with_prompt_answer_and_scores(
 def test_a_failed_cell_tells_what_it_was_asked(found: MatrixState) -> None:
     assert found.given is not None
     failed = {(e.cell.strategy, e.cell.input): e for e in found.results if e.status == "failed"}
-    asked = found.given.prompt_of_failed(failed["one", "b"])
+    asked = found.given.asked(failed["one", "b"], 0)
     assert asked == [{"role": "user", "content": "Is it good or bad? awful"}]
     # Of several steps the one that failed, with what the one before it answered.
-    second = found.given.prompt_of_failed(failed["two", "b"])
+    second = found.given.asked(failed["two", "b"], 1)
     assert second == [{"role": "user", "content": "So? sad"}]
 
 

@@ -89,7 +89,8 @@ def test_a_version_has_the_cells_and_the_file_that_it_had(folder: Path) -> None:
     assert len(shared) == 4, "the strategy that was not edited"
     assert {each.cell.strategy for each in second.results if each.id in shared} == {"other"}
     assert not {each.id for each in second.results} & {each.id for each in third.results}
-    asked = [each.answer["messages"][-1]["content"] for each in first.results if each.answer]
+    assert first.given is not None
+    asked = [first.given.asked(each, 0)[-1]["content"] for each in first.results]
     assert "Plain i0" in asked and "Kind i0" not in asked
 
 

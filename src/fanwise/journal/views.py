@@ -38,7 +38,7 @@ _DEFINED = """
 
 _AXES = """json_extract(d.data, '$.model') AS model,
     json_extract(d.data, '$.strategy') AS strategy, json_extract(d.data, '$.input') AS input,
-    json_extract(d.data, '$.repeat') AS repeat, json_extract(d.data, '$.now') AS now"""
+    json_extract(d.data, '$.repeat') AS repeat, coalesce(json_extract(d.data, '$.now'), 1) AS now"""
 
 
 def _whole(column: str) -> str:

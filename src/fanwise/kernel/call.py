@@ -28,7 +28,7 @@ from fanwise.kernel.recorder import new_reservation_id
 from fanwise.kernel.scope import current
 from fanwise.kernel.sent_calls import sent_to_workers
 from fanwise.kernel.threads import Threads
-from fanwise.kernel.work import Attempter, attempter, is_async
+from fanwise.kernel.work import Attempter, call_attempter
 
 T = TypeVar("T")
 UsageOf = Callable[[Any], Usage | None]
@@ -86,22 +86,12 @@ async def call(
         leaf = AwayCall(driver, needs, estimate, usage, name)
     threads = item.fan_out.threads if item is not None else Threads("fanwise-call")
     attempt = await sent_to_workers(work, args, timeout) if travels else None
-    attempt = attempt or attempter(_bound(work, args), threads, timeout)
+    attempt = attempt or call_attempter(work, args, threads, timeout)
     try:
         return await leaf.perform(attempt, retry)
     finally:
         if item is None:
             threads.close()
-
-
-def _bound(work: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[None], Any]:
-    if is_async(work):
-
-        async def bound(_: None) -> Any:
-            return await work(*args)
-
-        return bound
-    return lambda _: work(*args)
 
 
 class _Wait:
@@ -373,17 +363,19 @@ class _Leaf:
         open_item.calls = (*open_item.calls, attempt)
         if open_item.engine.recorder is not None:
             open_item.engine.recorder.attempted(open_item.key, attempt)
-        if fan_out.subscribers:
-            fan_out.subscribers.emit(
-                events.AttemptEnded(
-                    at=self._loop.time(),
-                    path=fan_out.path,
-                    index=open_item.index,
-                    key=open_item.key,
-                    number=self._made,
-                    attempt=attempt,
-                )
+        subscribers = fan_out.subscribers
+        if subscribers or subscribers.of_calls:
+            ended = events.AttemptEnded(
+                at=self._loop.time(),
+                path=fan_out.path,
+                index=open_item.index,
+                key=open_item.key,
+                number=self._made,
+                attempt=attempt,
             )
+            subscribers.emit(ended)
+            for told in subscribers.of_calls:
+                told(ended)
 
 
 async def serve_call(

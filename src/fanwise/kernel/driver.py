@@ -107,6 +107,8 @@ class Driver(Generic[I]):
         self.stats: Stats | None = None
         """Set when `run` returns or raises."""
         self._decider = decider
+        # Whether it counts is looked up once: a look at a protocol takes longer than most outcomes.
+        self._count = decider.count if isinstance(decider, CountingDecider) else None
         self._work = work
         self._after = after
         self._reuse = reuse
@@ -153,8 +155,8 @@ class Driver(Generic[I]):
                 return  # leaving the stream cancels the rest, and waits for it
 
     def _report_counts(self, stream: Stream[Any], *, recorded: bool) -> None:
-        if isinstance(self._decider, CountingDecider):
-            stream.report_counts(self._decider.count, recorded=recorded)
+        if self._count is not None:
+            stream.report_counts(self._count, recorded=recorded)
 
     def _add(self, items: Iterable[I]) -> None:
         self._ready.add(items)

@@ -150,6 +150,8 @@ class Subscribers(list[Subscriber]):
 
     def __init__(self, subscribers: Iterable[Subscriber] = ()) -> None:
         super().__init__(subscribers)
+        self.of_calls: list[Callable[[AttemptEnded], None]] = []
+        """Told of attempts of calls only: without other subscribers nothing else is reported."""
         self._reported: set[int] = set()
 
     def emit(self, event: Event) -> None:

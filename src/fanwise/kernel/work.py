@@ -34,6 +34,19 @@ def attempter(work: Any, threads: Threads, timeout: float | None) -> Attempter:
     return function if timeout is None else _within(function, timeout)
 
 
+def call_attempter(
+    work: Callable[..., Any], args: tuple[Any, ...], threads: Threads, timeout: float | None
+) -> Attempter:
+    """The same for one call with these arguments, with as few looks at the function as possible."""
+    _check_timeout(timeout)
+
+    async def attempt(_: Any) -> Any:
+        return await work(*args)
+
+    function = attempt if is_async(work) else _in_thread(lambda _: work(*args), threads)
+    return function if timeout is None else _within(function, timeout)
+
+
 def check_work(work: Any, timeout: float | None) -> None:
     """Refuse what no attempt could be made of."""
     _check_timeout(timeout)

@@ -79,10 +79,14 @@ class Inputs:
 
     def keep(self) -> dict[str, Any]:
         """Plain data for a run's spec. Large inputs stay in their file, which must not change."""
-        rows = [[row.id, row.data] for row in self.rows]
-        if len(msgspec.json.encode(rows)) <= MOST_KEPT:
-            return {"rows": rows}
+        if self.are_kept:
+            return {"rows": [[row.id, row.data] for row in self.rows]}
         return {**self._source, "digest": self.digest}
+
+    @property
+    def are_kept(self) -> bool:
+        """Whether a run keeps them itself."""
+        return len(msgspec.json.encode([[row.id, row.data] for row in self.rows])) <= MOST_KEPT
 
     @staticmethod
     def again(kept: Mapping[str, Any]) -> Inputs:

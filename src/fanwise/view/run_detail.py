@@ -33,7 +33,7 @@ Detail = dict[str, Any]
 MOST_TOLD = 200
 """How many characters of a spec are shown: it may hold a whole file."""
 
-BOOKKEEPING = ("reserve", "settle", "step", PLANNED, COUNTED)
+BOOKKEEPING = ("reserve", "settle", "step", "version", PLANNED, COUNTED)
 """Events that only a resume needs; they are not shown."""
 
 

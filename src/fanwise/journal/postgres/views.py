@@ -34,7 +34,7 @@ _DEFINED = f"""
 
 _AXES = """d.data ->> 'model' AS model, d.data ->> 'strategy' AS strategy,
     d.data ->> 'input' AS input, (d.data ->> 'repeat')::int AS repeat,
-    (d.data ->> 'now')::boolean AS now"""
+    coalesce((d.data ->> 'now')::boolean, true) AS now"""
 
 
 def _whole(column: str) -> str:

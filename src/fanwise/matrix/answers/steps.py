@@ -21,6 +21,7 @@ from fanwise.models.port import Message, Model, Options, Reply, Request, Schema
 from fanwise.specs import Template
 from fanwise.specs.answering import Answerer, Asking
 
+RECORDED = ("text", "value", "usage", "usd", "first_token_s", "ran_s")
 Answer = dict[str, Any]
 """JSON-able, with `text` and `value`."""
 
@@ -75,6 +76,8 @@ class Prompt(msgspec.Struct, frozen=True):
     """What the file says to the other system."""
     asking: Asking | None = None
     """How often that asks."""
+    keeps_messages: bool = False
+    """Whether the messages are kept with each answer: if the run does not keep its inputs."""
 
     @property
     def identity(self) -> Any:
@@ -87,11 +90,11 @@ class Prompt(msgspec.Struct, frozen=True):
             raise UsageError("a prompt has no model")
         request = Request(self.filled(subject), self.options, self.schema, subject.cell.seed)
         # A list, as the journal gives it back: a tuple would have to be looked at value by value.
-        said = msgspec.to_builtins(list(request.messages))
+        said = {"messages": msgspec.to_builtins(list(request.messages))}
         if self.answerer is not None:
-            return {"messages": said, **await self.answerer(subject.model, request)}
+            return {**said, **await self.answerer(subject.model, request)}
         reply = await ask(subject.model, request, retry=self.retry, timeout=self.timeout)
-        return {"messages": said, **answer_of(reply)}
+        return {**(said if self.keeps_messages else {}), **answer_of(reply)}
 
     def filled(self, subject: Subject) -> tuple[Message, ...]:
         names = subject.names
@@ -142,9 +145,13 @@ class Copy(msgspec.Struct, frozen=True):
 
 
 def answer_of(given: Any) -> Answer:
-    """A reply, a text or any other JSON-able value as an answer."""
+    """A reply, a text or any other JSON-able value as an answer.
+
+    Of a reply, what neither the answer nor the record of the call has: there may be a million.
+    """
     if isinstance(given, Reply):
-        return {"text": given.text, "value": given.value, "reply": given.to_json()}
+        reply = {k: v for k, v in given.to_json().items() if k not in RECORDED}
+        return {"text": given.text, "value": given.value, "reply": reply}
     if isinstance(given, str):
         return {"text": given, "value": None}
     try:

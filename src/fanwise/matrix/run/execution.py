@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from fanwise.errors import UsageError
 from fanwise.kernel.driver import Driver
+from fanwise.kernel.garbage import fewer_collections
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import item_of, ledger_here, path_here
@@ -14,7 +17,7 @@ from fanwise.matrix.answers.steps import Function, Prompt, Subject
 from fanwise.matrix.cells.cell import Cell, in_dispatch_order
 from fanwise.matrix.run.cell_choice import CellChoice
 from fanwise.matrix.run.stop_when_decided import Stopping
-from fanwise.matrix.scores.scorers import Called, Program
+from fanwise.matrix.scores.scorers import Called, Judging, Program
 from fanwise.matrix.spec.compile import Compiled
 from fanwise.matrix.spec.matrix_spec import COMMAND
 from fanwise.matrix.state import definitions
@@ -56,7 +59,7 @@ async def execute(
     needed = _stopping(compiled, run, cells, state, before) if asked.stop_when_decided else None
     if needed is None and not score_only and run.resumed:
         run.note(VERDICTS, SettledContrasts())  # those of an earlier execution hold no longer
-    run.subscribers.append(spending)
+    run.subscribers.of_calls.append(spending)
     board = CellBoard(
         compiled,
         known,
@@ -66,9 +69,10 @@ async def execute(
         needed=needed or (lambda _: True),
     )
     try:
-        await _drive(compiled, board, run)
+        with fewer_collections():
+            await _drive(compiled, board, run)
     finally:
-        run.subscribers.remove(spending)
+        run.subscribers.of_calls.remove(spending)
     return state
 
 
@@ -121,8 +125,10 @@ def _work(compiled: Compiled, board: CellBoard) -> Callable[[CellItem], Awaitabl
         steps = compiled.steps[cell.strategy]
         if item.kind == "step":
             return await steps[item.number].answer(subject)
-        answer = answers[steps[-1].name]
-        score, reason = await compiled.scorers[item.number].score(answer, subject)
+        answer, scorer, last = answers[steps[-1].name], compiled.scorers[item.number], steps[-1]
+        if isinstance(scorer, Judging) and isinstance(last, Prompt) and "messages" not in answer:
+            answer = {**answer, "messages": msgspec.to_builtins(last.filled(subject))}
+        score, reason = await scorer.score(answer, subject)
         return {"score": score, "reason": reason}
 
     return work
@@ -166,5 +172,7 @@ def _defined(
     )
     definitions.write(run.journal, run.id, changes)
     if changes or not known or known[-1].spec != spec:
-        run.note(VERSION, MatrixVersion(number, spec))  # last: it says that its cells are written
+        run.note(
+            VERSION, MatrixVersion.pack(number, spec)
+        )  # last: it says that its cells are written
     return found

@@ -120,6 +120,7 @@ class _Maker:
         self._names = [*names, "model", "strategy", "repeat"]
         self._inputs = inputs
         self._is_connected = connected
+        self._keeps_messages = not inputs.are_kept
 
     @property
     def _retry(self) -> Retry:
@@ -188,7 +189,7 @@ class _Maker:
         options = spec.options or self._spec.options
         return Prompt(
             name, templates, options.options(), spec.schema_, self._retry, self._spec.timeout,
-            **sampled,
+            **sampled, keeps_messages=self._keeps_messages,
         )  # fmt: skip
 
     def scorers(self) -> list[Scorer]:

@@ -19,7 +19,7 @@ from fanwise.matrix.cells.cell import Cell, key_of
 from fanwise.matrix.scores.scorers import Scorer
 
 
-class Definition(Cell, frozen=True, gc=False):
+class Definition(Cell, frozen=True, gc=False, omit_defaults=True):
     """One cell, and how its items are called."""
 
     cell: str

@@ -61,15 +61,21 @@ class Given:
                     continue
         return found
 
-    def prompt_of_failed(self, result: CellResult) -> Messages:
-        """What its last step was asked; empty: unknown. A failed step has no answer that says."""
-        cell = result.cell
+    def asked(self, result: CellResult, number: int) -> Messages:
+        """What a step of the cell was asked: as it is recorded, or else filled in again.
+
+        `number`: of the step that failed, how many ended before it. Empty: unknown.
+        """
+        cell, steps = result.cell, list(result.steps.items())
+        if number < len(steps) and "messages" in steps[number][1]:
+            recorded: Messages = steps[number][1]["messages"]
+            return recorded
         if cell.input not in self._inputs:
             return []
-        subject = Subject(cell, self._inputs[cell.input], None, result.steps)
+        subject = Subject(cell, self._inputs[cell.input], None, dict(steps[:number]))
         said: Any = self._strategies.get(cell.strategy, {})
         if said.get("steps"):
-            said = said["steps"][len(result.steps)]
+            said = said["steps"][number]
         texts = [("user", said["prompt"])] if said.get("prompt") is not None else []
         texts += [(each["role"], each["content"]) for each in said.get("messages") or ()]
         try:

@@ -11,7 +11,7 @@ import msgspec
 
 from fanwise.core.outcome import Attempt
 from fanwise.journal.port import Journal
-from fanwise.kernel import events
+from fanwise.kernel.events import AttemptEnded
 from fanwise.kernel.recorded_outcomes import attempt_of
 from fanwise.models.reply_cache import is_hit
 
@@ -100,14 +100,13 @@ class Spending:
         self._answers: dict[str, Spent] = {}
         self._scores: dict[str, Spent] = {}
 
-    def __call__(self, event: events.Event) -> None:
-        """Count it, if it is a call of a cell."""
-        if isinstance(event, events.AttemptEnded) and event.attempt.call is not None:
-            self.add(event.path, event.key, event.attempt)
+    def __call__(self, event: AttemptEnded) -> None:
+        """Count a call, if it is one of a cell."""
+        self.add(event.path, event.key, event.attempt)
 
     def add(self, path: str, key: str, attempt: Attempt) -> None:
         """An attempt of a call, in the fan-out at that path."""
-        if f"{path}/".startswith(f"{self._path}/"):
+        if path == self._path or path.startswith(f"{self._path}/"):
             rest = path[len(self._path) + 1 :]
             cell, _, what = (rest or key).partition(" ")
             kept = self._scores if what.startswith("score ") else self._answers

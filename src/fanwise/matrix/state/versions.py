@@ -10,13 +10,14 @@ A cell that failed and was run again is the same cell in all versions that have 
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import msgspec
 
-from fanwise.errors import UsageError
+from fanwise.errors import JournalDamaged, UsageError
 from fanwise.journal.codec import JSON
-from fanwise.journal.port import Journal
+from fanwise.journal.port import EventRecord, Journal
 
 VERSION = "version"
 BASELINE = "baseline"
@@ -24,12 +25,31 @@ BASELINE = "baseline"
 LATEST = "latest"
 
 
-class MatrixVersion(msgspec.Struct, frozen=True):
+class MatrixVersion(msgspec.Struct, frozen=True, omit_defaults=True):
     number: int
-    spec: dict[str, Any]
+    spec: dict[str, Any] = {}
     """That of the run, without which cells were asked for."""
     at: float = 0.0
     """When it began."""
+    packed: bytes = b""
+    """In the journal, the spec as JSON, compressed: it holds the inputs."""
+
+    @staticmethod
+    def pack(number: int, spec: dict[str, Any]) -> MatrixVersion:
+        """As the event has it."""
+        return MatrixVersion(number, packed=zlib.compress(msgspec.json.encode(spec)))
+
+    @staticmethod
+    def unpack(event: EventRecord) -> MatrixVersion:
+        """From the event. `JournalDamaged`."""
+        found, spec = event.decode(MatrixVersion), {}
+        try:
+            if found.packed:
+                spec = msgspec.json.decode(zlib.decompress(found.packed), type=dict[str, Any])
+        except (zlib.error, ValueError) as error:
+            row = f"version {found.number}"
+            raise JournalDamaged("the journal", event.run_id, row, str(error)) from error
+        return MatrixVersion(found.number, spec or found.spec, event.at)
 
 
 class BaselineNote(msgspec.Struct, frozen=True):
@@ -37,10 +57,7 @@ class BaselineNote(msgspec.Struct, frozen=True):
 
 
 def versions(journal: Journal, run_id: str) -> list[MatrixVersion]:
-    return [
-        msgspec.structs.replace(event.decode(MatrixVersion), at=event.at)
-        for event in journal.events(run_id, VERSION)
-    ]
+    return [MatrixVersion.unpack(event) for event in journal.events(run_id, VERSION)]
 
 
 def version_spec(spec: str) -> dict[str, Any]:

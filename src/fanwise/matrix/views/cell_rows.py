@@ -43,6 +43,8 @@ def _rows(found: MatrixState) -> Iterator[Row]:
     empty: Row = dict.fromkeys({**BEFORE, **_score_columns(found.scorers), **AFTER})
     for result in found.results:
         row = {**empty, **_row(result, found.scorers, found.options.failed_as)}
+        if found.given is not None and result.answer is not None:
+            row["messages"] = found.given.asked(result, len(result.steps) - 1) or None
         yield {**row, **_given(result.cell, found)}
     for each in found.waiting:
         status = {"status": "waiting", "not_run_because": each.why}
@@ -82,6 +84,5 @@ def _row(result: CellResult, scorers: Sequence[str], failed_as: float | None) ->
         row[f"scorer_error_{name}"] = score.error
     row |= {"error": result.error, "fault": result.fault, "scoring_usd": result.scoring_usd}
     row |= result.measures
-    row["messages"] = answer.get("messages")
     row["steps"] = {name: step["text"] for name, step in result.steps.items()}
     return row

@@ -105,13 +105,17 @@ def _waiting(waiting: WaitingCell, texts: _Texts) -> list[Any]:
 
 def _steps(result: CellResult, given: Given | None, texts: _Texts) -> list[Any]:
     """Each as its name, what was asked (role and text), and what was answered."""
-    steps = [
-        [name, _asked(step.get("messages") or (), texts), texts.place(str(step.get("text", "")))]
-        for name, step in result.steps.items()
+    failed = result.status == "failed"
+    asked = [
+        [] if given is None else _asked(given.asked(result, number), texts)
+        for number in range(len(result.steps) + failed)
     ]
-    if result.status == "failed" and given is not None:
-        asked = _asked(given.prompt_of_failed(result), texts)
-        steps += [["failed", asked, None]] if asked else []
+    steps = [
+        [name, said, texts.place(str(step.get("text", "")))]
+        for said, (name, step) in zip(asked, result.steps.items(), strict=False)
+    ]
+    if failed and asked[-1]:
+        steps.append(["failed", asked[-1], None])
     return steps
 
 
