@@ -22,6 +22,7 @@ CASES = {
     "reading": "a million items shown and exported",
     "nested": "fan-outs inside a fan-out, over one cap",
     "threads": "sync work",
+    "ray": "attempts on Ray workers, beside raw actor calls",
     "sampling-overhead": "the sampling layer alone",
     "optimize": "the same code as a candidate 200 times, and a gain of 1.3",
     "workspaces": "to reset and to make checkouts of a repository",

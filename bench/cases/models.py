@@ -119,7 +119,7 @@ def _cpu_s(main: Any) -> float:
 
 def measure() -> list[Row]:
     """Ratios within each turn."""
-    with _served() as url:
+    with served() as url:
         contenders = {
             "sdk": partial(fresh, __name__, "sdk", url),
             "ours": partial(fresh, __name__, "ours", url),
@@ -155,7 +155,7 @@ def _ms(cpu_s: float) -> str:
 
 
 @contextmanager
-def _served() -> Iterator[str]:
+def served() -> Iterator[str]:
     """The scripted server, in a thread of this process."""
     from fanwise.testing import ScriptedServer
 

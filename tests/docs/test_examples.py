@@ -41,7 +41,15 @@ PAGES = [
 ]
 LONG = [ROOT / "README.md"] + [
     ROOT / "docs" / "guides" / f"{name}.md"
-    for name in ("sampling", "matrix", "matrix-results", "command-line", "optimize", "workflows")
+    for name in (
+        "sampling",
+        "matrix",
+        "matrix-results",
+        "command-line",
+        "optimize",
+        "past-one-machine",
+        "workflows",
+    )
 ]
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LANGUAGES = {"python", "console", "text", "sql", "yaml"}
