@@ -15,8 +15,10 @@ from fanwise.matrix.spec.expect import ExpectationSpec
 from fanwise.matrix.state.expectations import Judge, Judgement
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.run_comparison import Side
+from fanwise.matrix.state.spending import Spending
 from fanwise.matrix.stats.data import Scored
 from fanwise.matrix.stats.options import DEFAULTS
+from fanwise.matrix.views.text import end_of
 from tests.cli.support import Place
 
 
@@ -233,3 +235,15 @@ def test_missing_scores_and_too_few_inputs_prove_nothing() -> None:
     graded = [cell(n, scores={"exact": 0.9 + n / 100}) for n in range(5)]
     assert judge(graded, "exact", at_least=0.5).verdict == "undecided", "its interval is too narrow"
     assert judge([], "exact", at_least=0.5).verdict == "not judged"
+
+
+def test_undecided_is_said_aloud_and_is_no_failure() -> None:
+    found = [
+        Judgement("exact at least 0.8", "m s", "0.8 [0.4, 0.9]", "undecided"),
+        Judgement("failed at most 0", "all", "0", "proven"),
+    ]
+    end = end_of(MatrixState([], Spending()), found)
+    (note,) = [each for each in end.notes if "undecided" in each]
+    assert note.startswith("1 of 2 expectations undecided: neither proven nor refuted")
+    assert end.exit_code == 0
+    assert not end_of(MatrixState([], Spending()), found[1:]).notes

@@ -40,6 +40,10 @@ def end_of(done: MatrixState, judgements: Sequence[Judgement] = ()) -> End:
     groups = groups_of(scored, done.options)
     lines, notes = group_lines(groups, scorer_names(scored)), _notes(done) + late_lines(groups)
     lines += ["", *expectation_lines(judgements)] if judgements else []
+    undecided = sum(each.verdict == "undecided" for each in judgements)
+    if undecided:
+        verdicts = f"{undecided} of {many(len(judgements), 'expectation')} undecided"
+        notes.append(f"{verdicts}: neither proven nor refuted; more inputs would tell")
     code = exit_code(done, judgements)
     return End(document, lines, notes, code, done.counts, failures=failures)
 
