@@ -57,7 +57,7 @@ def sdk(url: str, schema: str = "") -> float:
             return text
 
     async def main(calls: int) -> None:
-        client = AsyncOpenAI(api_key="no-key", base_url=url, max_retries=0)
+        client = AsyncOpenAI(api_key="no-key", base_url=url, max_retries=0, timeout=600)
         free = asyncio.Semaphore(WIDTH)
         texts = await asyncio.gather(*(one(client, free) for _ in range(calls)))
         assert {json.dumps(json.loads(t)) if schema else t for t in texts} == {_said(schema)}

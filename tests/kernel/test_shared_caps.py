@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from fanwise import Caps, Shared, call, fan_out, fan_out_sync, open_run
+from fanwise.core.shares import Due
 from fanwise.errors import BadCap, JournalNotWritable, UsageError
 from fanwise.journal import leases
 from fanwise.journal.port import Journal
@@ -191,6 +192,23 @@ def test_a_held_permit_is_used_again_and_again_without_asking_the_book(tmp_path:
         async with open_run("r", journal=tmp_path / "j.db", caps=caps) as opened:
             outcomes = await fan_out(item, range(500), cap=9, needs=lambda _: "key", run=opened)
         assert max(outcomes.values()) <= 500 / 25
+
+    run(main())
+
+
+def test_what_others_want_is_not_used_again_and_is_when_they_want_it_no_more() -> None:
+    async def main() -> None:
+        journal, caps, load = MemoryJournal(), caps_of(4), Load()
+        going = asyncio.ensure_future(one_run(journal, "r", load, 4, caps))
+        await load.until(4)
+        leased = caps.ledger.resources["key"].leased
+        assert leased is not None and isinstance(leased.owner, SharedPermits)
+        leased.owner.told(Due(1, contended=True))
+        assert caps.current == {"key": 1}
+        leased.owner.told(Due(4, contended=False))
+        assert caps.current == {"key": 4}
+        load.go.set()
+        await going
 
     run(main())
 

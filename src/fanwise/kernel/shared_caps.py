@@ -190,7 +190,8 @@ class SharedPermits:
         """Others want more, or less. What is to be given back is not used again, from now on."""
         self._due = due
         self._has_news = True
-        self._resource.limit = min(due.allowed, self._resource.limit or 0)
+        self._ledger.lease(self._resource, min(self._held, due.allowed), self._leased.until)
+        dispatcher_of(self._ledger).pump()
         self.look()
 
     def answered(self, lease: Lease | JournalError) -> None:
