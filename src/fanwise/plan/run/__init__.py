@@ -1,1 +1,1 @@
-"""What happens in a run: the items, the work of each, and what is kept."""
+"""Runs a plan: its items, the work of each, and what is kept."""

@@ -1,4 +1,4 @@
-"""What earlier executions of a run have left, as far as it must be known before the first item."""
+"""What earlier executions of a run recorded, as needed before the first item starts."""
 
 from __future__ import annotations
 

@@ -89,11 +89,7 @@ def makespan(leaves: Sequence[Node], max_parallel: int) -> float:
     urgent = urgency(leaves)
     place = {leaf.id: n for n, leaf in enumerate(leaves)}
     missing = {leaf.id: sum(each in place for each in leaf.after) for leaf in leaves}
-    followers: dict[str, list[str]] = {leaf.id: [] for leaf in leaves}
-    for leaf in leaves:
-        for each in leaf.after:
-            if each in followers:
-                followers[each].append(leaf.id)
+    followers = _followers(leaves)
     ready = [(-urgent[name], place[name]) for name, left in missing.items() if not left]
     heapq.heapify(ready)
     running: list[tuple[int, int]] = []
@@ -112,17 +108,22 @@ def makespan(leaves: Sequence[Node], max_parallel: int) -> float:
 
 def urgency(leaves: Sequence[Node]) -> dict[str, int]:
     """For each leaf, the tokens of the longest chain that begins with it."""
-    followers: dict[str, list[str]] = {leaf.id: [] for leaf in leaves}
-    for leaf in leaves:
-        for each in leaf.after:
-            if each in followers:
-                followers[each].append(leaf.id)
+    followers = _followers(leaves)
     work = {leaf.id: _work(leaf) for leaf in leaves}
     found: dict[str, int] = {}
     for group in components(followers):  # what follows comes first
         for name in group:
             found[name] = work[name] + max((found.get(n, 0) for n in followers[name]), default=0)
     return found
+
+
+def _followers(leaves: Sequence[Node]) -> dict[str, list[str]]:
+    followers: dict[str, list[str]] = {leaf.id: [] for leaf in leaves}
+    for leaf in leaves:
+        for each in leaf.after:
+            if each in followers:
+                followers[each].append(leaf.id)
+    return followers
 
 
 def _work(leaf: Node) -> int:

@@ -1,13 +1,13 @@
-"""Which sub-plan begins when: a state machine, without clock, files or processes.
+"""Decides which sub-plan starts when: a state machine without clock, files or processes.
 
-    leaves, each when all that it comes after is done  ->  joining (see there)
+    leaves, each when all that it comes after is done  ->  `merge_phase.py`
 
-Items out, what came of them in. Nothing waits but for what it needs: there are no waves.
+Items go out, outcomes come in. A leaf waits only for what it needs: there are no waves.
 
-`fail_fast`: what comes back is what a run with one sub-plan at a time would have come to. That one
-takes, of all that could begin, the first in the order of the tree; at a failure it ends. So after a
-failure nothing begins that it would not have begun before that, and when all before it is over, the
-board is: then what is still in flight is ended, and what had been done beyond does not count.
+`fail_fast` returns what a run with one sub-plan at a time would return. Such a run starts, of all
+leaves that could start, the first in tree order, and ends at a failure. So after a failure nothing
+starts that it would not have started before. When everything before the failure is over, the board
+is over too: what is still in flight is cancelled, and what was done beyond does not count.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from fanwise.plan.state.task_merges import TaskMerges
 
 
 class PlanBoard:
-    """`begin`, then `take` the outcome of each item that it gave, until it is `over`.
+    """Call `begin`, then `take` with the outcome of each item, until it is `over`.
 
     `failed`: leaves that had failed in an earlier execution, and will be told as failed again.
     `merged`: tasks that were merged in one, in that order.

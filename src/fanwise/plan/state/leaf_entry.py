@@ -1,4 +1,4 @@
-"""A leaf on the board: how far it is, and what became of it."""
+"""The progress and outcome of one leaf, as the board knows them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class LeafEntry:
 
     @property
     def state(self) -> State:
-        """In one word; that it is being worked on right now is not known here."""
+        """In one word; whether it is running right now is not known here."""
         if self.error is not None:
             return "failed"
         if self.skipped_by is not None:

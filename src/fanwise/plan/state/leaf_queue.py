@@ -1,6 +1,6 @@
-"""The leaves in line: who may begin, and who no more, when another one has ended. Pure.
+"""Which leaves may start, and which never will, after another one has ended. Pure.
 
-It is told what has ended, and looks only at those that come after it: a plan may have many leaves.
+It looks only at the leaves that come after the one that ended: a plan may have many.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fanwise.plan.state.leaf_entry import LeafEntry
 
 
 class LeafQueue:
-    """Of one tree; when it has grown, there is another line."""
+    """The queue of one tree. When the tree grows, the board makes a new queue."""
 
     def __init__(self, tree: Tree, entries: Mapping[str, LeafEntry]) -> None:
         self.order = tuple(one_at_a_time(tree.leaves))

@@ -1,9 +1,9 @@
-"""How what the leaves changed comes together: a state machine, as the board is one.
+"""Decides how the changes of leaves are merged, checked and published: a state machine.
 
     merge -> those in conflict, one after the other: again -> merge
           -> check -> (who is to blame: merge -> check)* -> result
 
-What is merged is merged in the order of the tree, so that nothing depends on who was quicker.
+Changes are merged in tree order, so that the result does not depend on which leaf was quicker.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fanwise.plan.state.policy import PlanPolicy
 
 
 class MergePhase:
-    """`begin`, then tell what came of each item that it gave, until it is `over`."""
+    """Call `begin`, then the method for each outcome, until it is `over`."""
 
     def __init__(self, tree: Tree, entries: Mapping[str, LeafEntry], policy: PlanPolicy) -> None:
         self.tree = tree
@@ -80,7 +80,7 @@ class MergePhase:
         return self._after_merge(step)
 
     def again_done(self, item: PlanItem, result: LeafResult) -> list[PlanItem]:
-        """A leaf that was in conflict has been done once more, on what was merged."""
+        """A leaf that was in conflict has run again on what was merged."""
         assert item.leaf is not None
         assert self.step is not None
         if result.change is None:

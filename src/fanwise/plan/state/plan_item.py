@@ -24,7 +24,7 @@ class PlanItem(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     key: str
     of: str
-    """A digest of all that decides what comes of it: a record with another one is of the past."""
+    """A digest of everything that decides its outcome: a record with another digest is outdated."""
     leaf: Node | None = None
     """Of a leaf, and of one that is done again."""
     before: tuple[Change, ...] = ()

@@ -1,4 +1,4 @@
-"""What a run of a plan shall do, as its state machines take it."""
+"""The settings of a plan that its state machines use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Grow = Callable[[Tree, str, Sequence[SubPlan]], Tree]
 
 
 class PlanPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """All that decides, beside the tree and what comes of each item."""
+    """Everything that decides, apart from the tree and the outcomes."""
 
     base: str
     """The commit that all starts from."""

@@ -1,10 +1,10 @@
-"""Tasks are merged as they finish, one after another: a state machine, as the board is one.
+"""Merges tasks one after another, as they finish: a state machine.
 
     a task is finished -> merge with all before it -> in conflict: again on top of them -> merge
     all tasks are over -> check -> result, as for sub-plans of a split
 
-Who finishes first is merged first. The recorded merges say in which order that was, so a resume
-takes the tasks in the same order and repeats no merge.
+The first to finish is merged first. The recorded merges keep that order, so a resume merges tasks
+in the same order and repeats no merge.
 """
 
 from __future__ import annotations

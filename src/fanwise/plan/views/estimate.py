@@ -26,7 +26,7 @@ DECLARED = 0.2
 
 
 class PlanEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """Of so many sub-plans, each done at the first try."""
+    """For so many sub-plans, each done at the first try."""
 
     leaves: int
     files: int

@@ -1,4 +1,4 @@
-"""The report of a plan: sections that have nothing to show are left out."""
+"""The report of a plan. Sections that would be empty are left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who ran when: how many at once as one line, and each leaf with the time that it waited."""
+"""The timeline of the report: how many ran at once, and each leaf with the time that it waited."""
 
 from __future__ import annotations
 

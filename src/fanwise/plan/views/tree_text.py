@@ -23,7 +23,14 @@ def tree_lines(
     `depth`: only so many levels.
     """
     lines: list[str] = []
-    _draw(tree, tree.root, "", "", states or {}, width, depth, lines)
+    waiting = [(tree.root, "", "")]
+    while waiting:
+        node, first, rest = waiting.pop()
+        lines.append(_line(tree, node, first, states or {}, width))
+        if depth is None or node.depth < depth:
+            for place, name in enumerate(reversed(node.children)):
+                twig, below = ("└─ ", "   ") if place == 0 else ("├─ ", "│  ")
+                waiting.append((tree.by_id[name], rest + twig, rest + below))
     return lines
 
 
@@ -45,27 +52,6 @@ def first_tree_lines(
     return [*lines, f"… {more:,} more{f'; {rest}' if rest else ''}"]
 
 
-def _draw(
-    tree: Tree,
-    node: Node,
-    first: str,
-    rest: str,
-    states: Mapping[str, str],
-    width: int,
-    depth: int | None,
-    lines: list[str],
-) -> None:
-    lines.append(_line(tree, node, first, states, width))
-    if depth is not None and node.depth >= depth and node.children:
-        return
-    for place, name in enumerate(node.children, 1):
-        last = place == len(node.children)
-        _draw(
-            tree, tree.by_id[name], rest + ("└─ " if last else "├─ "),
-            rest + ("   " if last else "│  "), states, width, depth, lines,
-        )  # fmt: skip
-
-
 def _line(tree: Tree, node: Node, first: str, states: Mapping[str, str], width: int) -> str:
     told = _told(tree, node)
     if node.id in states:
@@ -77,12 +63,10 @@ def _line(tree: Tree, node: Node, first: str, states: Mapping[str, str], width: 
 
 
 def _told(tree: Tree, node: Node) -> str:
-    below = sum(leaf_count(tree, node))
+    leaves, files = leaf_count(tree, node)
+    many = f"{leaves:>4} leaves" if node.children else f"{'':>11}"
     marks = " irreducible" if node.irreducible else ""
-    if node.children:
-        leaves, files = leaf_count(tree, node)
-        return f"{leaves:>4} leaves {files:>5} files {thousands(node.tokens):>7}{marks}"
-    return f"{'':>11} {below - 1:>5} files {thousands(node.tokens):>7}{marks}"
+    return f"{many} {files:>5} files {thousands(node.tokens):>7}{marks}"
 
 
 def leaf_count(tree: Tree, node: Node) -> tuple[int, int]:

@@ -63,7 +63,12 @@ class CommandWorker(LeafWorker):
         command = self.command(ask, workspace, given)
         try:
             result = await call(
-                _run, command, ask.timeout, name=self.call_name, estimate=NOTHING, usage=self.usage
+                run_outside,
+                command,
+                ask.timeout,
+                name=self.call_name,
+                estimate=NOTHING,
+                usage=self.usage,
             )
         except CommandFailed as error:  # it could not be started
             raise WorkFailed(tail(error.message, 500), final=True) from error
@@ -131,7 +136,8 @@ def _variables(ask: WorkRequest, single: Variables) -> dict[str, str]:
     return {**found, f"{PREFIX}TITLE": ask.leaf.title, f"{PREFIX}TRY": str(len(ask.tries) + 1)}
 
 
-async def _run(command: Command, timeout: float | None) -> CommandResult:
+async def run_outside(command: Command, timeout: float | None) -> CommandResult:
+    """Run a command while virtual time, if there is any, stands still."""
     loop = asyncio.get_running_loop()
     outside(loop, +1)
     try:

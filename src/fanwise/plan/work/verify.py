@@ -8,7 +8,6 @@ the result says so. Tests run code that an agent wrote, so they are confined lik
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
@@ -17,12 +16,12 @@ from fanwise.kernel.call import call
 from fanwise.kernel.confined import Settings, ending_of, hint_of, scratch_folder
 from fanwise.kernel.confined.running import command_in_workspace
 from fanwise.kernel.user_call import FREE
-from fanwise.kernel.virtual_time import outside
 from fanwise.plan.split.patterns import Patterns
+from fanwise.plan.work.by_command import run_outside
 from fanwise.plan.work.captured_output import output_of, tail
 from fanwise.plan.work.names import Names
 from fanwise.plan.work.words import VERIFY, Value, fill, named
-from fanwise.processes import PLAIN, Command, CommandResult, Limits, run_command
+from fanwise.processes import PLAIN, CommandResult, Limits
 from fanwise.workspaces import Workspace
 
 TESTS = (
@@ -78,7 +77,10 @@ async def verify(
         command = command_in_workspace(
             workspace, filled_line, settings, scratch=scratch, values=given
         )
-        result = await call(_run, command, settings.timeout_s, name="verify", **FREE)
+        try:
+            result = await call(run_outside, command, settings.timeout_s, name="verify", **FREE)
+        except CommandFailed as error:  # it could not be started
+            raise NotVerified(tail(error.message, 500)) from error
     said = output_of(result)
     if result.ok and not ending_of(result, settings):
         return "passed"
@@ -99,14 +101,3 @@ def _reason(result: CommandResult, settings: Settings, said: str) -> str:
     ended = ending_of(result, settings) or f"it exited with code {result.exit_code}"
     hint = hint_of(said)
     return f"{ended}: {hint}" if hint else ended
-
-
-async def _run(command: Command, timeout: float) -> CommandResult:
-    loop = asyncio.get_running_loop()
-    outside(loop, +1)
-    try:
-        return await run_command(command, timeout=timeout)
-    except CommandFailed as error:
-        raise NotVerified(tail(error.message, 500)) from error
-    finally:
-        outside(loop, -1)
