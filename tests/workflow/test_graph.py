@@ -99,6 +99,66 @@ def test_a_run_has_states_and_counts_of_items_and_iterations(place: Place) -> No
     assert found["one"]["lines"][-1].startswith("2 completed, 1 failed, median ")
     assert found["turn"]["lines"][-1].startswith("2 completed, median ")
     assert found["inner"]["lines"][-1].startswith("completed, ")
+    assert found["last"]["lines"] == ["true", "pending"], "no time for what has not run"
+
+
+EVERY = """
+workflow: {id: e, name: E}
+steps:
+  - id: s
+    type: switch
+    expression: "{{ 'x' }}"
+    cases: {x: [{id: in-x, type: shell, run: "true"}], y: []}
+    default: [{id: in-d, type: shell, run: "true"}]
+    on_failure: [{id: f, type: shell, run: "true"}]
+  - {id: m, type: map, items: [1, 2], command: [echo, hi]}
+  - {id: l, type: map, lines: "a b", command: [echo], max_concurrency: 3}
+  - id: t
+    type: shell
+    run: "exit 1"
+    continue_on_error: true
+    on_failure: [{id: g, type: shell, run: "true"}]
+  - id: w
+    type: while
+    condition: "{{ false }}"
+    max_iterations: 4
+    steps: [{id: never, type: shell, run: "true"}]
+  - {id: q, type: shell, run: "\\n  echo first\\n  echo second\\n", if: "{{ true }}"}
+  - {id: j, type: fan-in, wait_for: [m, t]}
+  - {id: d, type: workflow, workflow: deep/one.yaml}
+"""
+
+
+def test_every_kind_of_step_says_what_it_does(place: Place) -> None:
+    (place.path / "deep").mkdir()
+    included = SUB.replace("type: shell, run: 'true'", "type: workflow, workflow: two.yaml")
+    (place.path / "deep" / "one.yaml").write_text(included)
+    (place.path / "deep" / "two.yaml").write_text(SUB.replace("inner", "bottom"))
+    (place.path / "e.yaml").write_text(EVERY)
+    found: Any = drawn(place, "e.yaml")
+    assert [*found][-3:] == ["d", "inner", "bottom"], "each file is relative to the one before"
+    lines = {title: found[title]["lines"] for title in "mlwqj"}
+    assert lines == {
+        "m": ["2 items", "at most 10 at once", "echo hi"],
+        "l": ["each of a b", "at most 3 at once", "echo"],
+        "w": ["while {{ false }}", "at most 4 times"],
+        "q": ["if {{ true }}", "echo first"],
+        "j": ["of m, t"],
+    }
+    assert {title for title, node in found.items() if node["stacked"]} == {"m", "l"}
+    branches = {
+        title: [(each["label"], each["dashed"], each["ends"]) for each in found[title]["branches"]]
+        for title in "st"
+    }
+    assert branches == {
+        "s": [("x", False, False), ("y", False, False), ("default", False, False),
+              ("on failure", True, True)],
+        "t": [("", False, False), ("on failure", True, False)],
+    }  # fmt: skip
+    assert place.run("run", "e.yaml", "--run", "e").returncode == 0
+    ran: Any = drawn(place, "--run", "e")["m"]
+    assert ran["lines"][-2].startswith("completed, ")
+    assert ran["lines"][-1].startswith("2 completed, median ")
 
 
 def test_each_format_is_printed_or_written(place: Place) -> None:

@@ -149,7 +149,23 @@ def test_every_kind_of_step_takes_its_time(every: Place) -> None:
     assert told["assumed"]["ok"] == "0.00 s (no work)"
     assert told["assumed"]["once iterations"] == "1 (assumed)"
     assert not {"none:w", "off", "which:never", "pick:long"} & told["assumed"].keys()
-    assert "gates are not simulated" in told["notes"][0]
+    assert told["notes"] == ["failures, retries and the time of people at gates are not simulated"]
+    assert "which:never" in simulated(every, "--input", "on=true")["assumed"]
+
+
+def test_where_no_limit_binds_the_steps_do(place: Place) -> None:
+    told = simulated(place, "--items", "each=2", "--latency", "all=10s")
+    assert (told["binds"], told["seconds"]) == (None, told["least_seconds"])
+    (place.path / "s.yaml").write_text(FILE.replace("{{ steps.list.output.data }}", "[1]"))
+    out = place.run("simulate", "s.yaml").stdout.decode()
+    assert "binds              the steps themselves: no width or cap" in out
+
+
+def test_what_is_wrong_inside_an_item_is_said(place: Place) -> None:
+    inner = "{id: one, type: fan-out, items: '{{ inputs.width }}', step: {id: x, command: y}}"
+    (place.path / "s.yaml").write_text(FILE.partition("    step:\n")[0] + f"    step: {inner}\n")
+    answered = place.run("simulate", "s.yaml")
+    assert (answered.returncode, b"the items of 'one' are a int" in answered.stderr) == (2, True)
 
 
 def test_a_step_comes_before_its_type_and_that_before_all(every: Place) -> None:

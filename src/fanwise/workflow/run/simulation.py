@@ -245,7 +245,9 @@ class _Walk:
         async def one(_: int) -> None:
             await self.steps([step.step], here)
 
-        (await fan_out(one, range(count), cap=cap, run=self._run)).require()
+        for outcome in await fan_out(one, range(count), cap=cap, run=self._run):
+            if outcome.error is not None:  # of the file: nothing else can fail
+                raise outcome.error
 
 
 def _limit(name: str, width: int) -> str:
