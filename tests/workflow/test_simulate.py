@@ -156,7 +156,7 @@ def test_every_kind_of_step_takes_its_time(every: Place) -> None:
 def test_where_no_limit_binds_the_steps_do(place: Place) -> None:
     told = simulated(place, "--items", "each=2", "--latency", "all=10s")
     assert (told["binds"], told["seconds"]) == (None, told["least_seconds"])
-    (place.path / "s.yaml").write_text(FILE.replace("{{ steps.list.output.data }}", "[1]"))
+    (place.path / "s.yaml").write_text(FILE.replace('"{{ steps.list.output.data }}"', "[1]"))
     out = place.run("simulate", "s.yaml").stdout.decode()
     assert "binds              the steps themselves: no width or cap" in out
 
