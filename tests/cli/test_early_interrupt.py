@@ -76,7 +76,7 @@ def test_while_importing_what_the_library_needs_it_is_a_line_too(place: Place, n
     [
         ("fanwise.journal.open", "open_journal"),
         ("fanwise.journal.owner", "current_owner"),
-        ("fanwise.lines.state.inputs", "known_inputs"),
+        ("fanwise.lines.state.counts", "known_inputs"),
     ],
 )
 def test_while_the_run_is_made_its_resume_is_named_and_no_line_is_lost(

@@ -43,7 +43,7 @@ def compare(
         raise UsageError("give at least two runs, each once", "Use: fanwise compare BEFORE AFTER")
     from fanwise.specs import system
     from fanwise.specs.system import ComparedRun, ComparingSystem
-    from fanwise.view.exported_rows import exported_rows
+    from fanwise.view.table import exported_rows
 
     check_target(output)
     found = system("matrix")

@@ -14,20 +14,19 @@ import msgspec
 
 from fanwise.cli.exit_codes import BROKEN_PIPE, DONE, INTERRUPTED
 from fanwise.cli.interrupts import Interrupts
-from fanwise.cli.json_stream import print_document
-from fanwise.cli.messages import print_json, say_lines
+from fanwise.cli.messages import print_document, print_json, say_lines
 from fanwise.cli.place import place_of
 from fanwise.cli.progress_line import ProgressLine, is_shown
 from fanwise.cli.recorded_run import recorded_run
-from fanwise.cli.resume_hint import add_resume_hint, resume_lines
 from fanwise.core.counts import Counts, many
-from fanwise.errors import FanwiseError
+from fanwise.errors import FanwiseError, JournalNotWritable, OutputNotWritable
 from fanwise.kernel.run import Run, open_run
 from fanwise.kernel.run_files import check_kept_files
 from fanwise.specs.run_file import execute_runnable
 from fanwise.specs.system import Drawing, Opening, StreamingRunnable
 from fanwise.view.progress import Progress
 from fanwise.view.resume_command import resume_command
+from fanwise.view.run_summary import status_text
 
 if TYPE_CHECKING:
     from fanwise.specs import End, Runnable
@@ -179,3 +178,25 @@ def _print_result(execution: Execution, result: ExecutionResult) -> None:
         quiet: bool = getattr(execution.runnable, "quiet", False)
         lines += [] if quiet else [f"run {result.run_id}: {_done(result.end.counts)}"]
     say_lines(lines)
+
+
+NOTHING_STARTED = "Nothing was started; check free space and permissions, or use another --journal"
+
+
+def resume_lines(status: str, why: str | None, counts: Counts | None, command: str) -> list[str]:
+    """The status of an unfinished run, and how to continue it."""
+    step = f"to continue: {(why and counts and counts.go_on) or command}"
+    return [status_text(status, why), f"  {step}"] if why else [f"{status}; {step}"]
+
+
+def add_resume_hint(error: FanwiseError, run: Run, journal: str | None) -> None:
+    """Add the command that continues the run to the error that ended it."""
+    command = resume_command(run.id, journal)
+    if isinstance(error, JournalNotWritable | OutputNotWritable):
+        error.next_step = (
+            NOTHING_STARTED
+            if run.record is None
+            else f"What was recorded is safe; check free space and permissions, then: {command}"
+        )
+    elif run.record is not None:
+        error.add_note(f"to continue: {command}")

@@ -6,6 +6,8 @@ import csv
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,9 +18,10 @@ from fanwise.cli.messages import print_json
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.recorded_run import recorded_version
 from fanwise.cli.system_options import GivenOptions
-from fanwise.errors import UsageError
+from fanwise.errors import MissingExtra, UsageError
 from fanwise.system_names import homes
-from fanwise.view.text_file import text_file
+from fanwise.view.table import Kind, Table
+from fanwise.view.text_file import cannot_write, text_file
 
 if TYPE_CHECKING:
     from fanwise.journal.port import Journal, RunRecord
@@ -98,7 +101,7 @@ def export(
     with recorded_version(journal, run_id) as (found, run, version):
         table = _table(found, run, {**options.of_kind(run.kind), **version}, items=items)
         if as_json and output is None:
-            from fanwise.cli.json_stream import print_document
+            from fanwise.cli.messages import print_document
 
             print_document({"run": run_id}, table.what, _complete(table))
             return
@@ -123,8 +126,6 @@ def _table(journal: Journal, run: RunRecord, given: Mapping[str, Any], *, items:
 
 def _write(table: Table, form: str, output: Path | None, *, raw: bool) -> int:
     if form == "parquet" and output is not None:
-        from fanwise.cli.parquet import write_parquet
-
         return write_parquet(output, table)
     with _target(output) as file:
         return _write_csv(file, table, raw=raw) if form == "csv" else _write_jsonl(file, table)
@@ -180,3 +181,61 @@ def _cell(value: object) -> object:
     if value is None or isinstance(value, str | int | float):
         return value
     return msgspec.json.encode(value).decode()
+
+
+ROWS_AT_ONCE = 1_000
+
+
+def write_parquet(output: Path, table: Table) -> int:
+    """Write the table and return its number of rows; needs `fanwise[parquet]`.
+
+    JSON becomes text, times have a time zone.
+    """
+    pyarrow, parquet = _pyarrow()
+    schema = pyarrow.schema([(name, _type(pyarrow, kind)) for name, kind in table.columns.items()])
+    rows, number = iter(table.rows), 0
+    try:
+        with parquet.ParquetWriter(output, schema, compression="zstd") as writer:
+            while page := list(islice(rows, ROWS_AT_ONCE)):
+                columns = {
+                    name: [_value(row.get(name), kind) for row in page]
+                    for name, kind in table.columns.items()
+                }
+                writer.write_table(pyarrow.table(columns, schema=schema))
+                number += len(page)
+    except OSError as error:
+        raise cannot_write(str(output), error) from error
+    return number
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtra("Parquet", "parquet") from error
+    return pyarrow, parquet
+
+
+def _type(pyarrow: Any, kind: Kind) -> Any:
+    types = {
+        "text": pyarrow.string(),
+        "json": pyarrow.string(),
+        "integer": pyarrow.int64(),
+        "number": pyarrow.float64(),
+        "moment": pyarrow.timestamp("ms", tz="UTC"),
+    }
+    return types[kind]
+
+
+def _value(value: Any, kind: Kind) -> Any:
+    if value is None:
+        return None
+    if kind == "json":
+        return msgspec.json.encode(value).decode()
+    if kind == "moment":
+        return datetime.fromisoformat(value)
+    if kind == "text":
+        # Lone surrogates cannot be encoded as UTF-8.
+        return value.encode("utf-8", "backslashreplace").decode()
+    return int(value) if kind == "integer" else value

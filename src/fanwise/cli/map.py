@@ -66,7 +66,7 @@ def map(  # noqa: A001 - the name of the command
     options: GivenOptions,
 ) -> int:
     from fanwise.cli.execution import Execution, run_and_report
-    from fanwise.lines.spec.input_file import open_input
+    from fanwise.lines.spec.map_spec import open_input
     from fanwise.lines.system import KEY, SYSTEM
 
     if not command:
@@ -83,8 +83,8 @@ def map(  # noqa: A001 - the name of the command
 
 
 def _print_commands(spec: MapSpec, stdin: int, *, as_json: bool) -> int:
-    from fanwise.cli.json_stream import print_document
-    from fanwise.lines.run.dry_run import commands
+    from fanwise.cli.messages import print_document
+    from fanwise.lines.run.work import commands
 
     if as_json:
         print_document({"dry_run": True}, "commands", commands(spec, stdin))

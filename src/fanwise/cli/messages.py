@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -64,3 +65,14 @@ def report_error(error: FanwiseError, *, as_json: bool) -> None:
         write_stderr(f"  {error.next_step}\n")
     for note in getattr(error, "__notes__", ()):
         write_stderr(f"  {note}\n")
+
+
+def print_document(head: dict[str, Any], name: str, rows: Iterable[Any]) -> None:
+    """Print `{…head, name: [row, …]}`, row by row: a run may not fit into memory."""
+    write_json(msgspec.json.encode(head)[:-1])
+    write_json(b', "%s": [' % name.encode())
+    for number, row in enumerate(rows):
+        write_json(b",\n  " if number else b"\n  ")
+        write_json(msgspec.json.encode(row))
+    write_json(b"\n]}\n")
+    sys.stdout.flush()

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fanwise.cli.exit_codes import DONE, SOME_FAILED
+from fanwise.cli.messages import say_lines
 from fanwise.cli.options import FileArgument, JournalOption, JsonOption, OnOption, RunIdOption
+from fanwise.cli.recorded_run import recorded_run
+from fanwise.cli.streams import write_stderr
 from fanwise.cli.system_options import GivenOptions
+from fanwise.errors import JournalDamaged, JournalUnreadable, RunNotFound, UsageError
+
+if TYPE_CHECKING:
+    from fanwise.specs import Runnable
+    from fanwise.specs.system import Approval
 
 HELP = """Run a file. Its top-level key says which system it is for.
 
@@ -60,7 +71,6 @@ def run(
     *,
     options: GivenOptions,
 ) -> int:
-    from fanwise.cli.approval import is_approved
     from fanwise.cli.check import preview, print_preview
     from fanwise.cli.execution import Execution, run_and_report
     from fanwise.cli.place import place_of
@@ -78,3 +88,52 @@ def run(
     if not is_approved(runnable, run_id, journal, yes=given.get("yes", False)):
         return SOME_FAILED
     return run_and_report(Execution(system.name, runnable, run_id, journal, as_json=as_json, on=on))
+
+
+def is_approved(runnable: Runnable, run_id: str | None, journal: str | None, *, yes: bool) -> bool:
+    """Whether it may run. `UsageError` if there is no terminal to ask at."""
+    wanted = _approval(runnable, run_id, journal)
+    if wanted is None:
+        return True
+    first, *others = wanted.lines
+    say_lines([first, *(f"  {line}" for line in others)])
+    if yes:
+        return True
+    if not (os.isatty(0) and os.isatty(2)):
+        raise UsageError(
+            "the plan needs approval, and there is no terminal to ask at",
+            "Review it with `fanwise check`, then add --yes",
+        )
+    if _agreed(wanted.question):
+        return True
+    say_lines(["not approved; nothing was spent"])
+    return False
+
+
+def _approval(runnable: Runnable, run_id: str | None, journal: str | None) -> Approval | None:
+    from fanwise.specs.system import ApprovedRunnable, Opening
+
+    if not isinstance(runnable, ApprovedRunnable):
+        return None
+    opening: Opening = getattr(runnable, "opening", Opening())
+    known = run_id or opening.run_id
+    with ExitStack() as stack:
+        try:
+            if known is not None:
+                return runnable.approval(*stack.enter_context(recorded_run(journal, known)))
+        except RunNotFound:
+            pass
+        except JournalUnreadable as error:
+            # An empty or older one: whoever opens it for writing makes the tables, or says more.
+            if isinstance(error, JournalDamaged):
+                raise
+        return runnable.approval(None, None)
+
+
+def _agreed(question: str) -> bool:
+    """Whether the answer is yes. Anything else is a no, including the end of the input."""
+    write_stderr(f"{question} [y/N] ")
+    line = sys.stdin.readline()
+    if not line:
+        write_stderr("\n")
+    return line.strip().lower() in ("y", "yes")

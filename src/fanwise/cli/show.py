@@ -48,7 +48,7 @@ def show(
     *,
     options: GivenOptions,
 ) -> None:
-    from fanwise.cli.json_stream import print_document
+    from fanwise.cli.messages import print_document
     from fanwise.view.run_detail import detail_lines, run_detail
     from fanwise.view.system_text import count_now, inputs_of, replaces_default_view, result_lines
 
@@ -78,6 +78,6 @@ def _item_rows(journal: Journal, run_id: str, inputs: Inputs) -> Iterator[Row]:
 
 
 def _item_lines(journal: Journal, run_id: str, inputs: Inputs) -> Iterator[str]:
-    from fanwise.view.item_lines import item_lines
+    from fanwise.view.item_rows import item_lines
 
     return item_lines(journal, run_id, inputs=inputs)

@@ -51,8 +51,7 @@ class LinesSystem:
         """A recorded run; with an `input`, its lines are read again."""
         from fanwise.errors import UsageError
         from fanwise.lines.run.execution import RunnableLines
-        from fanwise.lines.spec.input_file import open_input
-        from fanwise.lines.spec.map_spec import MapSpec
+        from fanwise.lines.spec.map_spec import MapSpec, open_input
 
         if len(input) > 1:
             raise UsageError("--input is given twice", "Name one file")

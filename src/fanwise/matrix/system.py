@@ -39,8 +39,7 @@ from fanwise.matrix.views.text import describe_run, end_of
 from fanwise.specs import Document, End, Opening, Runnable, check
 from fanwise.specs.inputs import Inputs
 from fanwise.specs.system import Assumed, ComparedRun, Preview, Report
-from fanwise.view.exported_rows import exported_rows
-from fanwise.view.table import Table
+from fanwise.view.table import Table, exported_rows
 from fanwise.view.text_file import text_file
 
 KEY = "matrix"

@@ -5,14 +5,12 @@ file, line, column and field. `system.py` has the contract of a system, `registr
 """
 
 from fanwise.specs.check import check
-from fanwise.specs.document import Document, Where
-from fanwise.specs.durations import Duration, Pause
+from fanwise.specs.document import Document, FieldPath, Where
 from fanwise.specs.functions import function
 from fanwise.specs.inputs import Input, Inputs, InputsSpec
 from fanwise.specs.limits import AdaptiveSpec, BudgetSpec, CapSpec, LimitsSpec, RateSpec, RetrySpec
-from fanwise.specs.model import Many, SpecModel
+from fanwise.specs.model import Duration, Many, Pause, SpecModel
 from fanwise.specs.models import ModelSpec, OptionsSpec, PriceSpec
-from fanwise.specs.places import FieldPath
 from fanwise.specs.read import parse, read
 from fanwise.specs.registry import names, system, system_of
 from fanwise.specs.system import End, Opening, Runnable, System, runnable_again, runnable_of

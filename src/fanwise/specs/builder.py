@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fanwise.specs.places import Branch, FieldPath, Place
+from fanwise.specs.document import Branch, FieldPath, Place
 from fanwise.specs.scalars import Scalar
 
 MOST_DEPTH = 100

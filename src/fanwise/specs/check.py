@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fanwise.errors import BadSpec, FanwiseError, Problem
-from fanwise.specs.document import Document
+from fanwise.specs.document import Document, FieldPath
 from fanwise.specs.nearest import did_you_mean
-from fanwise.specs.places import FieldPath
 
 M = TypeVar("M", bound=BaseModel)
 Error = Mapping[str, Any]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from fanwise.errors import BadSpec, FanwiseError, Problem
-from fanwise.specs.places import FieldPath, Place, field, find
 
 T = TypeVar("T")
 
@@ -133,3 +132,62 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
     """Both counted from 1."""
     line = text.count("\n", 0, offset)
     return line + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
+
+
+FieldPath = tuple[str | int, ...]
+"""From the top of a file to a value in it: `("sample", "requirements", 2)`."""
+
+
+class Branch:
+    """The position of a mapping or list, and of everything in it: offsets into the text.
+
+    Positions are kept apart from the values, which stay plain dicts, lists and scalars, so that any
+    library accepts them. Line and column are computed when an error needs them.
+    """
+
+    __slots__ = ("at", "inside", "keys")
+
+    def __init__(self, at: int, inside: dict[str, Place] | list[Place]) -> None:
+        self.at = at
+        self.inside: Any = inside
+        self.keys: dict[str, int] = {}
+        """The positions of the keys, if it is a mapping."""
+
+
+Place = int | Branch
+
+
+def offset(place: Place) -> int:
+    """The offset at which it begins."""
+    return place if isinstance(place, int) else place.at
+
+
+def find(place: Place, path: Sequence[str | int], *, key: bool = False) -> int:
+    """The offset of the value at `path`, or of its nearest parent that exists.
+
+    `key`: the offset of its key instead.
+    """
+    for number, part in enumerate(path):
+        if not isinstance(place, Branch) or not _has(place.inside, part):
+            break
+        if key and number == len(path) - 1 and isinstance(part, str):
+            return place.keys[part]
+        place = place.inside[part]
+    return offset(place)
+
+
+def _has(inside: dict[str, Place] | list[Place], part: str | int) -> bool:
+    if isinstance(inside, dict):
+        return part in inside
+    return isinstance(part, int) and 0 <= part < len(inside)
+
+
+def field(path: Sequence[str | int]) -> str:
+    """A path as people write it: `sample.requirements[2].check`."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text

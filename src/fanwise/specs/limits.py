@@ -13,8 +13,7 @@ from pydantic import AfterValidator, Field, model_validator
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Adaptive, Caps, Limit, Rate, Shared, resource
 from fanwise.core.retry import OnError, Retry
-from fanwise.specs.durations import Pause
-from fanwise.specs.model import SpecModel
+from fanwise.specs.model import Pause, SpecModel
 
 
 def _name(name: str) -> str:

@@ -6,9 +6,11 @@ allowed, and lists for `Many`.
 
 from __future__ import annotations
 
+import re
+import shlex
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 T = TypeVar("T")
 
@@ -41,3 +43,45 @@ def _tuple(value: Any) -> Any:
 
 Many = Annotated[tuple[T, ...], BeforeValidator(_tuple)]
 """`Many[str]`: a list in the file, kept as a tuple."""
+
+
+def _several(given: Any) -> Any:
+    if isinstance(given, str):
+        return (given,)
+    return tuple(given) if isinstance(given, list) else given
+
+
+def _line(given: Any) -> Any:
+    """A list of words, quoted as a line for a shell."""
+    if isinstance(given, list) and all(isinstance(each, str) for each in given):
+        return shlex.join(given)
+    return given
+
+
+Patterns = Annotated[tuple[str, ...], BeforeValidator(_several)]
+"""One pattern, or a list of them."""
+Line = Annotated[str, Field(min_length=1), BeforeValidator(_line)]
+"""A command line for a shell, or a list of words that no shell interprets."""
+
+
+# Seconds as people write them: `30s`, `5m`, `1h30m`, `250ms`, or a number of seconds.
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)\s*")
+
+
+def seconds(given: Any) -> Any:
+    """Convert text to seconds; other values stay as they are. `ValueError`."""
+    if not isinstance(given, str):
+        return given
+    parts = PART.findall(given)
+    if not parts or PART.sub("", given).strip():
+        raise ValueError(
+            f"{given!r} is not a duration; write 30s, 5m, 1h30m or a number of seconds"
+        )
+    return sum(float(number) * UNITS[unit] for number, unit in parts)
+
+
+Duration = Annotated[float, Field(gt=0), BeforeValidator(seconds)]
+"""Seconds, more than 0."""
+Pause = Annotated[float, Field(ge=0), BeforeValidator(seconds)]
+"""Seconds, 0 or more."""

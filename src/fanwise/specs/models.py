@@ -17,8 +17,7 @@ from fanwise.models.names import (
     split,
 )
 from fanwise.models.port import Effort, Options
-from fanwise.specs.durations import Duration
-from fanwise.specs.model import Many, SpecModel
+from fanwise.specs.model import Duration, Many, SpecModel
 from fanwise.specs.secrets import KEEP_OUT, in_address, in_data
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from fanwise.errors import BadSpec, Problem
 from fanwise.specs.builder import Builder, Wrong
-from fanwise.specs.document import Document, line_and_column
+from fanwise.specs.document import Document, field, line_and_column
 from fanwise.specs.json_text import build_json
-from fanwise.specs.places import field
 from fanwise.specs.yaml_text import build_yaml
 
 MOST_BYTES = 1 << 20

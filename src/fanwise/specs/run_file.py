@@ -27,7 +27,7 @@ from fanwise.specs.read import read
 from fanwise.specs.registry import system_of
 from fanwise.specs.system import End, Opening, Runnable, runnable_of
 from fanwise.system_options import Option
-from fanwise.view.recorded_counts import PLANNED
+from fanwise.view.run_summary import PLANNED
 
 PAUSED = 3
 """The exit code of a run that waits for an answer."""

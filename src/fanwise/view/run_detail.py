@@ -16,8 +16,8 @@ from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
 from fanwise.journal.take_first import take
 from fanwise.view.calls import call_detail, call_lines
 from fanwise.view.items import Inputs, entries
-from fanwise.view.recorded_counts import PLANNED
 from fanwise.view.run_summary import (
+    PLANNED,
     CountNow,
     duration,
     local_time,

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
-from fanwise.core.counts import Counts
+from fanwise.core.counts import COUNTED, Counts
 from fanwise.core.paths import is_top
 from fanwise.journal.damage import explain_damage
 from fanwise.journal.owner import liveness
 from fanwise.journal.port import Journal, RunRecord
-from fanwise.view.recorded_counts import counts_at_the_end, planned_items
 from fanwise.view.times import moment
 
 Summary = dict[str, Any]
@@ -125,3 +124,22 @@ def duration(seconds: float | None) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+
+
+PLANNED = "planned"
+"""The event that records how many items a run will have."""
+
+
+def planned_items(journal: Journal, run_id: str) -> int | None:
+    """How many items the run planned to have; None: it did not say."""
+    for event in journal.events(run_id, PLANNED):
+        return event.decode(dict[str, int])["items"]
+    return None
+
+
+def counts_at_the_end(journal: Journal, run_id: str) -> Counts | None:
+    """How far the run came, in its users' unit, as it recorded at its end; None: it did not."""
+    last = None
+    for last in journal.events(run_id, COUNTED):  # noqa: B007 - the last one holds
+        pass
+    return None if last is None else last.decode(Counts)

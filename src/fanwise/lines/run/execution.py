@@ -25,16 +25,12 @@ from fanwise.kernel.stream import Stream, fan_out_stream
 from fanwise.lines.output.fd_writer import FdWriter
 from fanwise.lines.output.ordered_output import OrderedOutput
 from fanwise.lines.output.position import Position
-from fanwise.lines.run.halt_after import HaltAfter
 from fanwise.lines.run.joblog import JobLog
 from fanwise.lines.run.recorded_lines import RecordedLines
 from fanwise.lines.run.spill_files import SpillFiles
-from fanwise.lines.run.work import LineWork
-from fanwise.lines.spec.input_file import open_input
-from fanwise.lines.spec.map_spec import MapSpec
-from fanwise.lines.state.counts import MapEnd, final_counts
-from fanwise.lines.state.inputs import KnownLines, lines_are
-from fanwise.lines.state.tally import Tally
+from fanwise.lines.run.work import HaltAfter, LineWork
+from fanwise.lines.spec.map_spec import MapSpec, open_input
+from fanwise.lines.state.counts import KnownLines, MapEnd, Tally, final_counts, lines_are
 from fanwise.lines.views.text import end_lines
 from fanwise.processes import CommandResult
 from fanwise.specs import End

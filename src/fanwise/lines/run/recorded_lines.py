@@ -24,8 +24,14 @@ from fanwise.kernel.inbox import Inbox
 from fanwise.kernel.line_reader import LineReader
 from fanwise.kernel.run import Run
 from fanwise.lines.spec.map_spec import LineItem
-from fanwise.lines.state.counts import unit_of
-from fanwise.lines.state.inputs import COMPLETE, EDITED, KnownLines, known_inputs, lines_are
+from fanwise.lines.state.counts import (
+    COMPLETE,
+    EDITED,
+    KnownLines,
+    known_inputs,
+    lines_are,
+    unit_of,
+)
 
 AHEAD = 8 << 20
 """Bytes to read ahead of the items, plus `A_LINE` for each line: 100,000 short lines."""

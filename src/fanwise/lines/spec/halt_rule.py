@@ -1,7 +1,7 @@
 """When a map starts nothing more, in the words of GNU parallel: `soon,fail=1`, `now,success=3`.
 
 `now,fail=1`, which is `failure`, is the kernel's own halt: in the order of the lines, as in a loop.
-The others count ends in the order in which they happen; `run/halt_after.py` does that.
+The others count ends in the order in which they happen; `HaltAfter` in `run/work.py` does that.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import errno
 import os
 import shlex
 import shutil
+import stat
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
@@ -132,3 +133,26 @@ def _check_program(program: str, cwd: str) -> None:
     if shutil.which(given) is None:
         shown = program.encode("utf-8", "backslashreplace").decode()
         raise UsageError(f"there is no program {shown!r}", "Check its name, or use --shell")
+
+
+STDIN = "-"
+
+
+def open_input(path: str = STDIN) -> int:
+    """A descriptor to read lines from, opened before a run is made."""
+    try:
+        fd = 0 if path == STDIN else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        if stat.S_ISDIR(os.fstat(fd).st_mode):  # a directory can be opened, but not read
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    except OSError as error:
+        name = "stdin" if path == STDIN else path
+        raise UsageError(f"cannot read {name}: {error.strerror}", _next(error)) from error
+    return fd
+
+
+def _next(error: OSError) -> str:
+    return (
+        "Pass the names of its files as lines, with ls or find"
+        if error.errno == errno.EISDIR
+        else ""
+    )

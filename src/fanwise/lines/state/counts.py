@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from fanwise.core.counts import Counts, many
+from fanwise.errors import RecordedError
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import Journal, RunRecord
-from fanwise.lines.state.inputs import KnownLines, known_inputs
 from fanwise.view.resume_command import resume_command
+
+if TYPE_CHECKING:  # `fanwise runs` imports this module
+    from fanwise.core.outcome import Outcome
+    from fanwise.processes import CommandResult
 
 
 class MapEnd(msgspec.Struct, frozen=True):
@@ -87,3 +93,82 @@ def _items(journal: Journal, run_id: str) -> Counter[str]:
     for fan_out in journal.fan_outs(run_id):
         counts.update(journal.counts(fan_out.id))
     return counts
+
+
+MOST = 10
+"""How many failures are kept; `fanwise show` lists all of them."""
+
+
+class Failure(msgspec.Struct, frozen=True, order=True):
+    """An item that failed."""
+
+    index: int
+    why: str
+
+
+class Tally:
+    """Outcomes counted as they come, in bounded memory: how many, and the first in item order."""
+
+    def __init__(self) -> None:
+        self.counts = {"done": 0, "failed": 0, "cancelled": 0}
+        self.failures: list[Failure] = []
+        self.twice: list[int] = []
+        self.ran_twice = 0
+        """How many may have run twice."""
+
+    def add(self, outcome: Outcome[CommandResult]) -> None:
+        if outcome.status in self.counts:
+            self.counts[outcome.status] += 1
+        if outcome.status == "failed":
+            insort(self.failures, Failure(outcome.index, _why(outcome)))
+            del self.failures[MOST:]
+        if outcome.may_have_run_twice and outcome.status != "skipped":
+            self.ran_twice += 1
+            insort(self.twice, outcome.index)
+            del self.twice[MOST:]
+
+    def end_at(self, index: int) -> None:
+        """Count what a loop would have run: the lines up to this one, which failed."""
+        self.counts = {"done": index, "failed": 1, "cancelled": 0}
+        self.failures = [each for each in self.failures if each.index <= index]
+
+
+def _why(outcome: Outcome[CommandResult]) -> str:
+    """The first line of the error: it has the exit code and the last line of stderr."""
+    error = outcome.error
+    text = error.text if isinstance(error, RecordedError) else str(error)
+    return text.splitlines()[0] if text else type(error).__name__
+
+
+COMPLETE = "input complete"
+"""The event that records the end of the input; its data has the number of lines."""
+EDITED = "input edited"
+"""The event that records that an edited input is read instead of the earlier one."""
+
+
+class KnownLines(msgspec.Struct, frozen=True):
+    """How many there are, and whether the input was read to its end."""
+
+    count: int
+    complete: bool
+
+
+def lines_are(index: int, together: int, of: str = "") -> str:
+    """The beginning of a sentence about the lines of an item, which has `together` of them."""
+    first = index * together + 1
+    if together == 1:
+        return f"line {first}{of} is"
+    return f"lines {first} to {first + together - 1}{of} are"
+
+
+def known_inputs(journal: Journal, run_id: str) -> KnownLines:
+    """What the journal knows of the input."""
+    count = None
+    for event in journal.events(run_id):
+        if event.kind == COMPLETE:
+            count = event.decode(dict[str, int])["lines"]
+        elif event.kind == EDITED:
+            count = None
+    if count is not None:
+        return KnownLines(count, complete=True)
+    return KnownLines(sum(1 for _ in journal.inputs(run_id)), complete=False)

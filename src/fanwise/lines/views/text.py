@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fanwise.journal.port import Journal
 from fanwise.journal.take_first import take
-from fanwise.lines.state.counts import unit_of
-from fanwise.lines.state.tally import MOST, Tally
+from fanwise.lines.state.counts import MOST, Tally, unit_of
 from fanwise.view.terminal_text import terminal_line
 
 MOST_WIDTH = 60

@@ -14,7 +14,7 @@ import msgspec
 
 from fanwise.core.counts import many
 from fanwise.errors import UsageError
-from fanwise.specs.durations import seconds
+from fanwise.specs.model import seconds
 
 FORM = "Write 2s for the same each time, or lognormal:MEDIAN:SIGMA, as in lognormal:2s:0.5"
 _NORMAL = NormalDist()

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from fanwise.specs import SpecModel
-from fanwise.specs.durations import seconds
+from fanwise.specs.model import seconds
 
 LATENCY, COST, FAILED, NO_WORSE = "latency_p95", "cost", "failed", "no_worse_than"
 RESERVED = (NO_WORSE, COST, LATENCY, FAILED)

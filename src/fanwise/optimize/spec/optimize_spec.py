@@ -17,7 +17,7 @@ from fanwise.specs import (
     SpecModel,
     Where,
 )
-from fanwise.specs.lines import Line, Patterns
+from fanwise.specs.model import Line, Patterns
 
 RESERVED = ("workspaces", "cpu")
 """Names of caps that every run has."""

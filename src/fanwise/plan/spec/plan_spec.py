@@ -24,7 +24,7 @@ from fanwise.specs import (
     SpecModel,
     Where,
 )
-from fanwise.specs.lines import Line, Patterns
+from fanwise.specs.model import Line, Patterns
 
 KEY = "plan"
 """The top-level key of a file."""

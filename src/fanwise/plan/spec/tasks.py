@@ -21,7 +21,7 @@ from fanwise.plan.model.node import Node, Split, Tree
 from fanwise.plan.split.patterns import Patterns as FilePatterns
 from fanwise.plan.split.scorecard import scorecard
 from fanwise.specs import Many, SpecModel
-from fanwise.specs.lines import Patterns
+from fanwise.specs.model import Patterns
 
 TEXTS = (".md", ".txt")
 TITLE = "all tasks"

@@ -17,7 +17,7 @@ from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import MEMORY, Run, open_run
 from fanwise.kernel.virtual_time import run_virtual
 from fanwise.specs import End
-from fanwise.specs.durations import seconds as read_seconds
+from fanwise.specs.model import seconds as read_seconds
 from fanwise.view.formats import duration_text
 from fanwise.workflow.expressions import Text, Value, truth
 from fanwise.workflow.run.fan_out_steps import cap_of, items_of
