@@ -6,7 +6,7 @@ from contextlib import closing
 
 from fanwise.cli.messages import print_json, say
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
-from fanwise.cli.recorded_run import recorded_version
+from fanwise.cli.recorded_run import installed, recorded_version
 from fanwise.errors import UsageError
 
 HELP = """Make a version of a matrix its baseline.
@@ -24,11 +24,10 @@ def baseline(
     run_id: RunArgument, journal: JournalOption = None, as_json: JsonOption = False
 ) -> None:
     from fanwise.journal.open import open_journal
-    from fanwise.specs import system
     from fanwise.specs.system import VersionedSystem
 
     with recorded_version(journal, run_id) as (_, run, version):
-        found = system(run.kind)
+        found = installed(run.kind)
     if not isinstance(found, VersionedSystem):
         raise UsageError(f"runs of `{run.kind}` have no versions ({run_id})")
     with closing(open_journal(journal)) as opened:

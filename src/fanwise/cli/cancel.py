@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -73,8 +74,5 @@ def _out_of_sight(journal: str | None, run_id: str) -> bool:
 def _request(journal: str | None, run_id: str) -> None:
     from fanwise.journal.open import open_journal
 
-    writing = open_journal(journal)
-    try:
+    with closing(open_journal(journal)) as writing:
         writing.request_cancel(run_id)
-    finally:
-        writing.close()

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fanwise.cli.options import JournalOption, JsonOption
-from fanwise.cli.recorded_run import recorded_version
+from fanwise.cli.recorded_run import installed, recorded_version
 from fanwise.cli.report import check_target, print_report
 from fanwise.errors import UsageError
 
@@ -41,23 +41,21 @@ def compare(
 ) -> None:
     if len(runs) < 2 or len(set(runs)) < len(runs):
         raise UsageError("give at least two runs, each once", "Use: fanwise compare BEFORE AFTER")
-    from fanwise.specs import system
     from fanwise.specs.system import ComparedRun, ComparingSystem
     from fanwise.view.table import exported_rows
 
     check_target(output)
-    found = system("matrix")
+    found = installed("matrix")
     sides: list[ComparedRun] = []
     for each in runs:
         if each.endswith(".jsonl"):
             sides.append(ComparedRun(Path(each).name, exported_rows(Path(each))))
             continue
         with recorded_version(journal, each) as (opened, run, version):
-            found = system(run.kind)
+            found = installed(run.kind)
             if not isinstance(found, ComparingSystem):
-                raise UsageError(
-                    f"runs of `{run.kind}` cannot be compared", "Give runs of a matrix"
-                )
+                step = "Give runs of a matrix"
+                raise UsageError(f"runs of `{run.kind}` cannot be compared", step)
             sides.append(found.compared_run(opened, run, **version))
     assert isinstance(found, ComparingSystem)
     print_report(found.compare(sides), output, "comparison", as_json=as_json)

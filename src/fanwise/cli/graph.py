@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import typer
 
 from fanwise.cli.messages import print_json, say
 from fanwise.cli.options import JournalOption, JsonOption
-from fanwise.cli.recorded_run import recorded_run
+from fanwise.cli.recorded_run import installed, recorded_run
 from fanwise.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,19 +34,11 @@ Nothing is run or written but the picture. Exit codes: 0 drawn, 2 bad usage or f
 """
 
 
-class GraphFormat(StrEnum):
-    """What is printed."""
-
-    svg = "svg"
-    mermaid = "mermaid"
-    dot = "dot"
-
-
 def graph(
     file: Annotated[str | None, typer.Argument(metavar="[FILE]", help="A workflow file.")] = None,
-    output_format: Annotated[
-        GraphFormat, typer.Option("--format", help="What is printed.")
-    ] = GraphFormat.svg,
+    form: Annotated[
+        Literal["svg", "mermaid", "dot"], typer.Option("--format", help="What is printed.")
+    ] = "svg",
     run_id: Annotated[
         str | None, typer.Option("--run", metavar="RUN", help="Colour the steps by this run.")
     ] = None,
@@ -65,7 +56,7 @@ def graph(
     if as_json:
         print_json({"title": title, "steps": msgspec.to_builtins(nodes)})
         return
-    text = _drawn(output_format, title, nodes)
+    text = _drawn(form, title, nodes)
     if output is None:
         sys.stdout.write(text)
         return
@@ -80,33 +71,30 @@ def _of_file(file: str) -> tuple[str, list[FlowNode]]:
     from fanwise.specs import read, system_of
 
     document = read(file)
-    system = system_of(document)
-    return file, list(_graphing(system, system.name).flow(document))
+    return file, list(_graphing(system_of(document).name).flow(document))
 
 
 def _of_run(journal: str | None, run_id: str) -> tuple[str, list[FlowNode]]:
-    from fanwise.specs import names, system
-
     with recorded_run(journal, run_id) as (found, run):
-        kind = system(run.kind) if run.kind in names() else None
-        return run_id, list(_graphing(kind, run.kind).flow_of_run(found, run))
+        return run_id, list(_graphing(run.kind).flow_of_run(found, run))
 
 
-def _graphing(system: Any, kind: str) -> GraphingSystem:
+def _graphing(kind: str) -> GraphingSystem:
     from fanwise.specs.system import GraphingSystem
 
-    if not isinstance(system, GraphingSystem):
+    found = installed(kind)
+    if not isinstance(found, GraphingSystem):
         raise UsageError(f"`{kind}` has no steps that could be drawn")
-    return system
+    return found
 
 
-def _drawn(output_format: GraphFormat, title: str, nodes: list[FlowNode]) -> str:
+def _drawn(form: str, title: str, nodes: list[FlowNode]) -> str:
     from fanwise.view.flow_chart import flow_chart
     from fanwise.view.flow_text import dot, mermaid
 
-    if output_format is GraphFormat.svg:
+    if form == "svg":
         from fanwise.view.html import environment
 
         template = environment("fanwise.view").get_template("fanwise/flow.svg")
         return f"{template.render(chart=flow_chart(nodes), label=title).strip()}\n"
-    return (mermaid if output_format is GraphFormat.mermaid else dot)(nodes)
+    return (mermaid if form == "mermaid" else dot)(nodes)

@@ -13,7 +13,6 @@ from fanwise.cli.options import JsonOption
 from fanwise.cli.streams import draw_stderr
 
 if TYPE_CHECKING:
-    from fanwise.models.local.pull import Pulled
     from fanwise.models.local.weights import Weights
 
 HELP = """Download a small model that runs on this machine.
@@ -64,21 +63,16 @@ def _pull(weights: Weights, source: Path | None, *, as_json: bool) -> None:
     line = _ProgressLine(weights)
     try:
         pulled = models.pull(
-            weights, source=source, watch=line.draw if line.on else None, on_wait=_say_waiting
+            weights,
+            source=source,
+            watch=line.draw if line.on else None,
+            on_wait=lambda: say("another fanwise is downloading; waiting for it"),
         )
     finally:
         line.erase()
     if as_json:
         print_json({**_plain(weights), "was_there": pulled.was_there})
-    else:
-        _say_pulled(weights, pulled)
-
-
-def _say_waiting() -> None:
-    say("another fanwise is downloading; waiting for it")
-
-
-def _say_pulled(weights: Weights, pulled: Pulled) -> None:
+        return
     did = "is already there and intact" if pulled.was_there else "is pulled"
     say(f"{weights.name} {did}: {pulled.path}")
     say(f"use it as local:{weights.name}")
@@ -93,15 +87,10 @@ def _list(*, as_json: bool) -> None:
         print_json({"models": found})
         return
     rows = [
-        (
-            row["name"],
-            _megabytes(row["bytes"]),
-            row["license"],
-            "yes" if row["path"] else "no",
-            row["what"],
-        )
-        for row in found
-    ]
+        (each["name"], _megabytes(each["bytes"]), each["license"],
+         "yes" if each["path"] else "no", each["what"])
+        for each in found
+    ]  # fmt: skip
     print_table(("NAME", "SIZE", "LICENSE", "PULLED", "WHAT"), rows, right=(1,))
 
 

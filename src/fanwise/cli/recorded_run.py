@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
 
 from fanwise.core.run_id import check_run_id
 from fanwise.errors import RunNotFound, UsageError
 from fanwise.journal.damage import check_spec, explain_damage
 from fanwise.journal.open import journal_is_there, open_journal
 from fanwise.journal.port import Journal, RunRecord
+
+if TYPE_CHECKING:
+    from fanwise.specs import System
 
 
 @contextmanager
@@ -19,14 +22,11 @@ def recorded_run(location: str | None, run_id: str) -> Iterator[tuple[Journal, R
     check_run_id(run_id)
     if not journal_is_there(location):
         raise RunNotFound(run_id)
-    journal = open_journal(location, read_only=True)
-    try:
+    with closing(open_journal(location, read_only=True)) as journal:
         run = journal.run(run_id)
         check_spec(journal, run)
         with explain_damage(journal, run_id):
             yield journal, run
-    finally:
-        journal.close()
 
 
 @contextmanager
@@ -43,7 +43,13 @@ def recorded_version(
 
 def has_versions(kind: str) -> bool:
     """Whether the system of these runs keeps what they were before an edit."""
-    from fanwise.specs import names, system
     from fanwise.specs.system import VersionedSystem
 
-    return kind in names() and isinstance(system(kind), VersionedSystem)
+    return isinstance(installed(kind), VersionedSystem)
+
+
+def installed(kind: str) -> System | None:
+    """The system of these runs; None: it is not here, or a program made them."""
+    from fanwise.specs import names, system
+
+    return system(kind) if kind in names() else None

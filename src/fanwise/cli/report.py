@@ -12,13 +12,13 @@ import typer
 
 from fanwise.cli.messages import print_json, print_line, say
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
-from fanwise.cli.recorded_run import recorded_version
+from fanwise.cli.recorded_run import installed, recorded_version
 from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
 from fanwise.view.text_file import cannot_write, text_file
 
 if TYPE_CHECKING:
-    from fanwise.specs.system import Report, ReportingSystem
+    from fanwise.specs.system import Report
 
 HELP = """Write a run as one HTML file, and print a summary.
 
@@ -70,9 +70,14 @@ def report(
     *,
     options: GivenOptions,
 ) -> None:
+    from fanwise.specs.system import ReportingSystem
+
     target = Path(f"{run_id}.html") if output is None else output
     with recorded_version(journal, run_id) as (found, run, version):
-        system = _reporting(run.kind, run_id)
+        system = installed(run.kind)
+        if not isinstance(system, ReportingSystem):
+            step = f"Use: fanwise show {run_id}"
+            raise UsageError(f"runs of `{run.kind}` have no report ({run_id})", step)
         check_target(target)
         page = system.report(found, run, **options.of_kind(run.kind), **version)
     print_report(page, target, "report", as_json=as_json)
@@ -87,17 +92,6 @@ def print_report(report: Report, target: Path, what: str, *, as_json: bool) -> N
     for line in report.lines:
         print_line(line)
     say(f"the {what} is in {target}")
-
-
-def _reporting(kind: str, run_id: str) -> ReportingSystem:
-    from fanwise.specs import names, system
-    from fanwise.specs.system import ReportingSystem
-
-    found = system(kind) if kind in names() else None
-    if not isinstance(found, ReportingSystem):
-        step = f"Use: fanwise show {run_id}"
-        raise UsageError(f"runs of `{kind}` have no report ({run_id})", step)
-    return found
 
 
 def check_target(target: Path) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from fanwise.cli.messages import print_json, say
 from fanwise.cli.options import JournalOption, JsonOption
-from fanwise.cli.recorded_run import has_versions
+from fanwise.cli.recorded_run import installed
 
 if TYPE_CHECKING:
     from fanwise.journal.port import Journal
@@ -61,11 +61,10 @@ def runs(
 
 
 def _versions(journal: Journal, run_id: str) -> Table | None:
-    from fanwise.specs import system
     from fanwise.specs.system import VersionedSystem
 
     run = journal.run(run_id)
-    found = system(run.kind) if has_versions(run.kind) else None
+    found = installed(run.kind)
     return found.versions(journal, run) if isinstance(found, VersionedSystem) else None
 
 

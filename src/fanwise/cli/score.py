@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
-from fanwise.cli.recorded_run import recorded_run
+from fanwise.cli.recorded_run import installed, recorded_run
 from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
@@ -37,12 +37,12 @@ def score(
     options: GivenOptions,
 ) -> int:
     from fanwise.cli.execution import Execution, run_and_report
-    from fanwise.specs import names, read, system
+    from fanwise.specs import read
     from fanwise.specs.system import ScoringSystem
 
     with recorded_run(journal, run_id) as (_, run):
         pass
-    found = system(run.kind) if run.kind in names() else None
+    found = installed(run.kind)
     if not isinstance(found, ScoringSystem):
         raise UsageError(f"run {run_id!r} has no scores ({run.kind})", "Give a run of a matrix")
     document = None if file is None else read(file)

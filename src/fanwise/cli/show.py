@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from types import ModuleType
+from typing import Annotated
 
 import typer
 
@@ -11,11 +11,6 @@ from fanwise.cli.messages import print_line
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.recorded_run import recorded_version
 from fanwise.cli.system_options import GivenOptions
-
-if TYPE_CHECKING:
-    from fanwise.journal.port import Journal
-    from fanwise.view.items import Inputs
-    from fanwise.view.table import Row
 
 HELP = """Show one run: status, failures, results and cost.
 
@@ -57,27 +52,20 @@ def show(
         inputs = inputs_of(run)
         detail = run_detail(found, run, count_now, inputs=inputs)
         if as_json:
-            print_document(detail, "items", _item_rows(found, run_id, inputs) if items else ())
+            rows = _view().item_rows(found, run_id, inputs=inputs) if items else ()
+            print_document(detail, "items", rows)
             return
         shown = {**detail, "fan_outs": [], "events": []} if replaces_default_view(run) else detail
         values = result_lines(found, run, fully=items, options=given)
         for line in detail_lines(shown, list(values)):
             print_line(line)
         if items:
-            for line in _item_lines(found, run_id, inputs):
+            for line in _view().item_lines(found, run_id, inputs=inputs):
                 print_line(line)
 
 
-# Imported only for `--items`: these import the results of commands, and with them asyncio.
+def _view() -> ModuleType:
+    """Imported only for `--items`: it imports the results of commands, and with them asyncio."""
+    from fanwise.view import item_rows
 
-
-def _item_rows(journal: Journal, run_id: str, inputs: Inputs) -> Iterator[Row]:
-    from fanwise.view.item_rows import item_rows
-
-    return item_rows(journal, run_id, inputs=inputs)
-
-
-def _item_lines(journal: Journal, run_id: str, inputs: Inputs) -> Iterator[str]:
-    from fanwise.view.item_rows import item_lines
-
-    return item_lines(journal, run_id, inputs=inputs)
+    return item_rows

@@ -14,7 +14,7 @@ finds their outcomes. It creates no tasks, threads or locks of its own. When the
 cancelled, its fan-outs return early, and `execute` returns what it has. Neither method prints.
 
 Everything else is optional: `describe_item` or `describe_run` for `fanwise show`, and the methods
-of `CountingSystem`, `ReportingSystem`, `ExportingSystem`, `ScoringSystem`, `PreviewingSystem`,
+of `ReportingSystem`, `ExportingSystem`, `ScoringSystem`, `PreviewingSystem`,
 `SimulatingSystem`, `ComparingSystem` and `VersionedSystem` for the commands of these names.
 """
 
@@ -80,17 +80,6 @@ class Opening(msgspec.Struct, frozen=True):
     """An edited file continues the run too: items with the same key are kept."""
     retry_failed: bool = False
     """Run failed items again."""
-
-
-@runtime_checkable
-class CountingSystem(Protocol):
-    """A system whose users count something other than items: cells, candidates, sub-plans.
-
-    Called for runs that are going on or were killed. When a run has ended, `End.counts` is used.
-    """
-
-    def count(self, journal: Journal, run: RunRecord) -> Counts:
-        """As of now."""
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -235,6 +224,9 @@ class System(Protocol):
     With `records_inputs = True`, `Journal.inputs` has the input of each item of its only top-level
     fan-out, in item order, and `show` and `export` name items by it. If the spec of the run has
     `key: true`, the key of an item is the text of its input.
+
+    With a method `count(journal, run)`, `show` and `runs` count what users do (cells, sub-plans)
+    instead of items, also of a run that was killed; of one that has ended, `End.counts` is used.
 
     fanwise imports a third-party system to learn its options, so keep its module light: import
     what is heavy in the methods that need it.
