@@ -150,15 +150,12 @@ def _completed(
 
 
 def costs_of(journal: Journal, run_id: str) -> dict[str, CallTotals]:
-    """Calls to models, by the path of a step; a system inside a step counts for its fan-out.
-
-    Calls of Python functions and replies from a cache are recorded too, as no request.
-    """
+    """Calls to models, by the path of a step; a system inside a step counts for its fan-out."""
     found: dict[str, list[AttemptRecord]] = {}
     for fan_out in journal.fan_outs(run_id):
         name, below, _ = fan_out.path.partition("/")
         for attempt in journal.attempts(fan_out.id):
-            if attempt.call is not None and attempt.requests != 0:
+            if attempt.asked_somebody:
                 key = name if below else attempt.key
                 found.setdefault(key.replace("%2F", "/").replace("%25", "%"), []).append(attempt)
     return {key: total(attempts) for key, attempts in found.items()}
