@@ -17,7 +17,7 @@ import typer
 from fanwise import __version__
 from fanwise.cli.exit_codes import BAD_USAGE, BROKEN_PIPE, DONE, SOME_FAILED
 from fanwise.cli.messages import report_error
-from fanwise.cli.option_hints import option_hint
+from fanwise.cli.option_hints import TYPO, option_hint
 from fanwise.cli.skip_pydantic import skip_pydantic
 from fanwise.cli.streams import give_up_stdout, prepare_streams
 from fanwise.cli.system_options import add_system_options
@@ -154,7 +154,9 @@ def _report_usage(error: Exception, message: str, arguments: list[str]) -> None:
     if option is not None and context is not None and hasattr(error, "possibilities"):
         first = f"{path} has no option {option}"
         known = (name for each in context.command.params for name in each.opts)
-        step = option_hint(command, option, known) or hint_about(option) or step
+        near, elsewhere = option_hint(command, option, known) or "", hint_about(option)
+        # What another command takes is no typo.
+        step = (elsewhere if near.startswith(TYPO) else near) or near or elsewhere or step
     report_error(UsageError(first, step), as_json=as_json)
 
 

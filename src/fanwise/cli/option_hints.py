@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+TYPO = "Did you mean"
 ALIKE = 0.74
 """How similar two spellings must be to count as a typo; `--dry-run` and `--run` are not."""
 
@@ -59,5 +60,5 @@ def option_hint(command: str, option: str, known: Iterable[str]) -> str | None:
             if option in words.split():
                 return answer
     for near in get_close_matches(option, list(known), 1, ALIKE):
-        return f"Did you mean {near}?"
+        return f"{TYPO} {near}?"
     return None
