@@ -54,7 +54,8 @@ def job(folder: Path, cache: Path, file: str, *, on_main: bool) -> list[int]:
     folder.mkdir()
     (folder / "reviews.yaml").write_text(file)
     (folder / "answers.py").write_text(PYTHON)
-    place, codes = Place(folder), []
+    place = Place(folder)
+    codes: list[int] = []
     for step in steps():
         kind, wanted = step.get("uses", ""), step.get("if", "success()")
         failed = any(codes)
