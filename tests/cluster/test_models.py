@@ -37,7 +37,8 @@ def test_calls_are_made_by_the_workers_and_measured_there(cluster: Ray) -> None:
     assert len({each.worker for each in calls}) == 2
     assert all(each.first_token_s is not None and each.first_token_s >= 0.05 for each in calls)
     assert all(each.usage is not None and each.usage.tokens > 0 for each in calls)
-    assert server.most_in_flight == 3
+    assert server.most_in_flight <= 3
+    assert outcomes.stats.peak["openai"] == 3
 
 
 def test_an_error_of_a_model_is_retried_and_comes_back_as_itself(cluster: Ray) -> None:

@@ -163,7 +163,8 @@ class Pausing:
         first = Path(self.folder, "paused")
         if number == 0 and not first.exists():
             first.write_text(str(os.getpid()))
-            os.kill(os.getpid(), signal.SIGSTOP)
+            # To this thread: it would go on until another one is stopped with the process.
+            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
             await asyncio.sleep(0)
             return -1
         await asyncio.sleep(0.01)
