@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from bisect import bisect_right
 from collections import deque
@@ -91,8 +92,11 @@ def polled(folder: str, seed: str) -> None:
     )
     connection.execute("PRAGMA synchronous = OFF")
 
+    turn = threading.Lock()  # the number of changed rows is that of the connection
+
     def move(query: str) -> bool:
-        return connection.execute(query).rowcount == 1
+        with turn:
+            return connection.execute(query).rowcount == 1
 
     async def main() -> list[Span]:
         spans: list[Span] = []
