@@ -229,12 +229,13 @@ def test_in_a_browser_items_are_filtered_and_nothing_sticks_out(place: Place, wi
         page.on("dialog", lambda dialog: said.append(dialog.message))
         page.goto((place.path / "r.html").as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        rows = page.locator(".items tbody tr:visible")
+        table = page.locator(".items").first
+        rows = table.locator("tbody tr:visible")
         assert rows.count() == 3
-        page.select_option(".items select", "failed")
+        table.locator("select").select_option("failed")
         assert rows.count() == 1
-        page.select_option(".items select", "")
-        page.fill(".items input", "item-3")
+        table.locator("select").select_option("")
+        table.locator("input").fill("item-3")
         assert rows.count() == 1
         browser.close()
     assert said == []
