@@ -26,7 +26,7 @@ def test_the_report_is_written_though_cells_failed_and_make_says_so(
     noted = f'echo "$@" >> {notes}'
     program.write_text(f"#!/bin/sh\n{noted}\n{said}\ncase $1 in run) exit {code};; esac\n")
     program.chmod(0o755)
-    make = ["make", "-o", "setup", "run", f"BIN={tmp_path}"]
+    make = ["make", "--no-print-directory", "-o", "setup", "run", f"BIN={tmp_path}"]
     done = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=False)
     assert notes.read_text().splitlines() == asked
     assert done.stdout.splitlines() == ["what pull prints", "what run prints"], (

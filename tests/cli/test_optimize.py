@@ -26,6 +26,7 @@ optimize:
   slots: 2
   sandbox: false
   env: [LOG, AT]
+  allow_repeated: true
 """
 
 
@@ -183,6 +184,7 @@ steps:
       bench: {command: python bench.py, budget: 60s}
       slots: 1
       sandbox: false
+      allow_repeated: true
   - {id: say, type: shell, run: "echo the winner is {{ steps.faster.output.result.winner }}"}
 """
 
