@@ -129,7 +129,7 @@ def test_what_is_wrong_is_said_at_once_with_its_place() -> None:
         ({"score": [exact("lable")]}, BadSpec, r"score\[0\].exact: input 'a': the input has no"),
         ({"prompts": "{{ input.txt }}"}, BadSpec, "input.txt"),
         ({"caps": {"smi": 2}}, BadSpec, "no cell uses 'smi'"),
-        ({"caps": {"sim": Exclusive(2)}}, UsageError, "Give a number, an Adaptive, a Shared or a Rate"),
+        ({"caps": {"sim": Exclusive(2)}}, UsageError, "Give a number, an Adaptive, a Shared"),
         ({"caps": 5}, UsageError, "caps is 5"),
         ({"budget": {"eur": 5}}, UsageError, "budget has 'eur'"),
         ({"retry": Retry(2, on=ValueError)}, UsageError, "retry has on"),
