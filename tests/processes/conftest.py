@@ -16,9 +16,9 @@ def nothing_leaks() -> Iterator[None]:
     """Each test leaves no child, no zombie and no open file behind."""
     stop_all()  # of another test in this process: a local model's server is a child, too
     asyncio.run(run_command(Command("true")))  # the guard is there before we count
-    before = open_files()
+    before, others = open_files(), children()  # a cluster that tests share may be a child
     yield
     gc.collect()  # what was dropped without being closed warns now, in the test that dropped it
-    assert children() == {}
+    assert children().keys() <= others.keys()
     after = open_files()
     assert len(after) <= len(before), after.items() - before.items()

@@ -13,6 +13,8 @@ from fnmatch import translate
 from functools import lru_cache
 
 _ANY = "**"
+_BRACKETS = re.compile(r"\[[!^]?\]?[^]]*\]")
+"""A slash in them is one of the characters: it does not end a name."""
 
 
 class Patterns:
@@ -49,7 +51,8 @@ _Names = tuple[re.Pattern[str] | None, ...]
 def _names(pattern: str) -> _Names:
     pattern = pattern.removeprefix("./").rstrip("/") or _ANY
     anywhere = [] if "/" in pattern else [_ANY]
-    names = [*anywhere, *pattern.lstrip("/").split("/")]
+    hidden = _BRACKETS.sub(lambda found: found[0].replace("/", "\0"), pattern.lstrip("/"))
+    names = [*anywhere, *(name.replace("\0", "/") for name in hidden.split("/"))]
     return tuple(None if name == _ANY else _expression(name) for name in names)
 
 
