@@ -251,6 +251,41 @@ def test_a_lease_that_ran_out_starts_nothing_until_there_is_a_new_one(
     run(main())
 
 
+@pytest.mark.parametrize("part", ["exchange", "wait"])
+def test_any_error_of_the_book_ends_the_fan_out_and_nobody_waits_for_ever(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "LEASE_S", 0.1)
+
+    async def main() -> None:
+        journal = MemoryJournal()
+
+        def fails(self: Any, *_: Any) -> Any:
+            raise ZeroDivisionError("of the book")
+
+        broken = type("Book", (type(journal.lease_book()),), {part: fails})
+        monkeypatch.setattr(journal, "lease_book", lambda: broken(journal._leases))
+        with pytest.raises(ZeroDivisionError, match="of the book"):
+            await one_run(journal, "r", Load(), 3, caps_of(1))
+
+    run(main())
+
+
+def test_fan_outs_with_caps_of_their_own_leave_no_leases_behind(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with open_run("r", journal=tmp_path / "j.db") as opened:
+            for number in range(30):
+                named = f"f{number}"
+                await fan_out(
+                    str, [1], run=opened, name=named, caps=caps_of(4), needs=lambda _: {"key": 1}
+                )
+            keeper = opened.lease_keeper()
+            assert keeper is not None
+            assert len(keeper.shares) <= 2
+
+    run(main())
+
+
 def test_a_book_that_cannot_be_opened_ends_the_fan_out_with_its_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

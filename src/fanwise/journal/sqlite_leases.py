@@ -93,13 +93,16 @@ class SqliteLeaseBook(SharedBook):
 
     def wait(self, timeout: float) -> News:
         """Wait until something changed, or `wake` is called."""
-        readable, _, _ = select.select([self._socket, self._woken], [], [], max(0.0, timeout))
-        if self._woken in readable:
+        poll = select.poll()  # `select` takes no descriptor above 1,023
+        poll.register(self._socket, select.POLLIN)
+        poll.register(self._woken, select.POLLIN)
+        readable = {number for number, _ in poll.poll(max(0.0, timeout) * 1000)}
+        if self._woken.fileno() in readable:
             with suppress(BlockingIOError):
                 while self._woken.recv(4096):
                     pass
         found: dict[str, Due] = {}
-        if self._socket in readable:
+        if self._socket.fileno() in readable:
             with suppress(BlockingIOError):
                 while message := self._socket.recv(4096):
                     with suppress(msgspec.DecodeError):

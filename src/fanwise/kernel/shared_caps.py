@@ -47,7 +47,8 @@ class _LeaseOrder(NamedTuple):
     """An exchange that the thread makes."""
 
     share: SharedPermits
-    offer: Offer
+    offer: Offer | None
+    """None: give everything back."""
 
 
 class LeaseKeeper:
@@ -81,9 +82,18 @@ class LeaseKeeper:
         assert resource.leased is not None
         found = resource.leased.owner
         if not isinstance(found, SharedPermits) or found.keeper.loop is not self.loop:
+            self._give_up_idle(resource.leased.name)
             found = SharedPermits(self, ledger, resource)
             self.shares[found.holder] = found
         return found
+
+    def _give_up_idle(self, name: str) -> None:
+        """Leases of this cap that no fan-out uses any more: each would be renewed for ever."""
+        for share in [each for each in self.shares.values() if each.name == name]:
+            if not share.users:
+                share.detach()
+                del self.shares[share.holder]
+                self.submit(_LeaseOrder(share, None))
 
     def detach(self) -> None:
         """Nothing starts under these leases any more. On the event loop, or after its end."""
@@ -95,14 +105,17 @@ class LeaseKeeper:
     def _work(self, journal: Journal) -> None:
         try:
             self._book = book = journal.lease_book()
-        except JournalError as error:
+        except Exception as error:  # whoever asks must get an answer, whatever went wrong
             self._refuse(error)
             return
         try:
-            while self._serve(book):
-                self._tell(book.wait(0.0 if not self._orders.empty() else IDLE_S))
+            try:
+                while self._serve(book):
+                    self._tell(book.wait(0.0 if not self._orders.empty() else IDLE_S))
+            except Exception as error:
+                self._refuse(error)
             for share in self.shares.values():
-                with contextlib.suppress(JournalError):  # then it runs out
+                with contextlib.suppress(Exception):  # then it runs out
                     book.release(share.name, share.holder)
         finally:
             book.close()
@@ -116,15 +129,18 @@ class LeaseKeeper:
                 return True
             if order is None:
                 return False
+            name, holder = order.share.name, order.share.holder
+            if order.offer is None:
+                with contextlib.suppress(Exception):  # then it runs out
+                    book.release(name, holder)
+                continue
             try:
-                lease: Lease | JournalError = book.exchange(
-                    order.share.name, order.share.holder, order.offer
-                )
-            except JournalError as error:
+                lease: Lease | Exception = book.exchange(name, holder, order.offer)
+            except Exception as error:
                 lease = error
             self._call(order.share.answered, lease)
 
-    def _refuse(self, error: JournalError) -> None:
+    def _refuse(self, error: Exception) -> None:
         """There is no book, so whoever asks gets the error."""
         while (order := self._orders.get()) is not None:
             self._call(order.share.answered, error)
@@ -194,12 +210,12 @@ class SharedPermits:
         dispatcher_of(self._ledger).pump()
         self.look()
 
-    def answered(self, lease: Lease | JournalError) -> None:
+    def answered(self, lease: Lease | Exception) -> None:
         now, began = self.keeper.loop.time(), self._asked_at
         self._asked_at = None
         if self._leased.owner is not self or began is None:
             return  # it was detached meanwhile
-        if isinstance(lease, JournalError):
+        if isinstance(lease, Exception):
             self._failed(lease, now)
             return
         self._due, self._failing_since = lease.due, None
@@ -211,12 +227,13 @@ class SharedPermits:
         dispatcher_of(self._ledger).pump()
         self._look()
 
-    def _failed(self, error: JournalError, now: float) -> None:
+    def _failed(self, error: Exception, now: float) -> None:
         """Try again for a while. When the lease has run out, nothing starts meanwhile."""
         if self._failing_since is None:
             self._failing_since = now
         never = self._leased.until == -math.inf
-        if not never and now - self._failing_since < PATIENCE_S:
+        may_pass = isinstance(error, JournalError) and not never
+        if may_pass and now - self._failing_since < PATIENCE_S:
             self._renew_at = now + TRY_AGAIN_S
             self._wait_until(self._renew_at)
             return
