@@ -186,6 +186,10 @@ def _environment() -> dict[str, str]:
 def test_the_examples_of_a_page_run_and_print_what_it_says(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
+    ray = sys.modules.get("ray")
+    if path.stem == "past-one-machine" and ray is not None and ray.is_initialized():
+        pytest.skip("a cluster of other tests runs in this process and has all of its cores")
+
     def have(fixture: str) -> bool:
         try:
             request.getfixturevalue(fixture)

@@ -46,7 +46,7 @@ LOOK_S = 0.2
 ASK_S = 1.0
 """So often Ray is asked for nodes that have joined."""
 LOST_AT_MOST = 3
-READY_S = 60.0
+READY_S = 180.0
 SOON_S = 5.0
 """A fan-out waits so long for more workers than the first, so that they share its first items."""
 
