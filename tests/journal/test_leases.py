@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,8 @@ def test_no_more_than_there_are_are_held_whoever_asks_at_once(journal: Journal) 
     for each in threads:
         each.join()
     assert 0 < most <= 10
+    with closing(journal.lease_book()) as book:  # everything came back
+        assert book.exchange(KEY, "e", offer(0, 10)).held == 10
 
 
 PROGRAM = """
