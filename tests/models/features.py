@@ -1,8 +1,9 @@
 """Which features reach which provider, found by sending them: the table in docs is made of this.
 
 Each provider's own client sends each feature to a server on loopback. What is in the body of the
-request has arrived; what was refused with an error by name has not been sent. There is no third
-case: a feature that is neither in the body nor refused would be dropped in silence, and fails.
+request has arrived; what was refused, with an error that names the feature, has not been sent; what
+was left out, with a warning that names it, neither. There is no other case: what is in none of them
+would be dropped in silence, and fails. How answers are read: `test_reading.py`.
 
 `python -m tests.models.features` writes the table.
 """
@@ -10,16 +11,18 @@ case: a feature that is neither in the body nor refused would be dropped in sile
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import json
+import logging
 import os
 import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from fanwise.errors import ModelError, UsageError
+from fanwise.errors import BadOutput, ModelError, UsageError
 from fanwise.models import File, Message, Options, Request, Tool, connect
 from fanwise.models.names import PROVIDERS
+from fanwise.models.wires.wire import warn_not_sent
 from fanwise.testing import ScriptedServer
 from tests.models.test_other_providers import ANTHROPIC, GOOGLE, MISTRAL, Wire, Wired
 
@@ -61,11 +64,23 @@ FEATURES: dict[str, tuple[Request, Callable[[str], bool]]] = {
         lambda body: re.search("effort|thinking", body, re.IGNORECASE) is not None,
     ),
     "logprobs": (Request((USER,), Options(logprobs=2)), lambda body: "logprobs" in body.lower()),
-    "prefill": (
-        Request((USER, Message("assistant", "Well,"))),
-        lambda body: "Well," in body,
+    "prefill": (Request((USER, Message("assistant", "Well,"))), lambda body: _is_last(body)),
+    "seed": (Request((USER,), seed=987654), lambda body: "987654" in body),
+    "prompt_cache": (
+        Request((Message("system", "Be brief."), USER), Options(prompt_cache=True)),
+        lambda body: "cache_control" in body,
     ),
 }
+NAMED = {"prefill": "assistant's message"}
+"""The words by which an error names a feature, where they are not its name."""
+
+
+def _is_last(body: str) -> bool:
+    """Whether the prefill is the last turn, of the model's own side."""
+    plain = json.loads(body)
+    last = (plain.get("messages") or plain.get("contents") or plain.get("input"))[-1]
+    return last["role"] in ("assistant", "model") and "Well," in str(last)
+
 
 RESPONSE = {
     "id": "r", "object": "response", "created_at": 0, "model": "gpt-5-mini", "output": [],
@@ -101,36 +116,52 @@ MODELS = {scheme: wire.name.partition(":")[2] for scheme, wire in WIRES.items()}
 
 
 async def probe(scheme: str) -> dict[str, str]:
-    """For each feature `yes`, or `refused`; anything else is an error."""
-    (plain,) = await _sent(scheme, Request((USER,)))
+    """For each feature `yes`, `refused` or `left out`; anything else is an error."""
+    (plain,), _ = await _sent(scheme, Request((USER,)))
     return {feature: await _probe(scheme, feature, plain) for feature in FEATURES}
 
 
 async def _probe(scheme: str, feature: str, plain: str) -> str:
     request, arrived = FEATURES[feature]
     assert not arrived(plain), f"{feature} would be seen where it is not: {plain}"
-    bodies = await _sent(scheme, request)
-    if not bodies:
-        return "refused"
-    if not arrived(bodies[0]):
-        raise AssertionError(f"{scheme} drops {feature} in silence: {bodies[0]}")
-    return "yes"
+    bodies, said = await _sent(scheme, request)
+    named = NAMED.get(feature, feature) in said
+    if bodies and arrived(bodies[0]):
+        assert not named, f"{scheme} sends {feature} and says: {said}"
+        return "yes"
+    if not named:
+        raise AssertionError(f"{scheme} drops {feature} in silence ({said}): {bodies}")
+    return "left out" if bodies else "refused"
 
 
-async def _sent(scheme: str, request: Request) -> list[str]:
+async def _sent(scheme: str, request: Request) -> tuple[list[str], str]:
+    """The bodies that arrived, and the errors and warnings."""
     if scheme not in WIRES:
         async with ScriptedServer(lambda _: '{"mood": "good"}') as server:
-            await _ask(f"{scheme}:any", server.base_url, request)
-            return [found.body.decode() for found in server.requests]
+            said = await _ask(f"{scheme}:any", server.base_url, request)
+            return [found.body.decode() for found in server.requests], said
     async with Wired(WIRES[scheme]).open() as wired:
-        await _ask(f"{scheme}:{MODELS[scheme]}", wired.url, request)
-        return [found.body.decode() for found in wired.requests]
+        said = await _ask(f"{scheme}:{MODELS[scheme]}", wired.url, request)
+        return [found.body.decode() for found in wired.requests], said
 
 
-async def _ask(name: str, url: str, request: Request) -> None:
-    """Only what was sent counts: the answer may not suit."""
-    with contextlib.suppress(UsageError, ModelError):
+async def _ask(name: str, url: str, request: Request) -> str:
+    """What it said of what it did not send. The answer may not suit: that does not count."""
+    heard: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: heard.append(record.getMessage())  # type: ignore[method-assign]
+    log = logging.getLogger("fanwise.models.wires.wire")
+    log.addHandler(handler)
+    warn_not_sent.cache_clear()
+    try:
         await connect({"name": name, "base_url": url}).reply(request)
+    except BadOutput:
+        pass
+    except (UsageError, ModelError) as error:
+        heard.append(str(error))
+    finally:
+        log.removeHandler(handler)
+    return " ".join(heard)
 
 
 def table(found: dict[str, dict[str, str]]) -> str:
@@ -140,7 +171,7 @@ def table(found: dict[str, dict[str, str]]) -> str:
         rows.setdefault(tuple(features.values()), []).append(f"`{scheme}:`")
     lines = [f"| | {' | '.join(FEATURES)} |", f"|{'---|' * (len(FEATURES) + 1)}"]
     for cells, schemes in rows.items():
-        shown = ["✓" if cell == "yes" else "no" for cell in cells]
+        shown = [{"yes": "✓", "refused": "no", "left out": "not sent"}[cell] for cell in cells]
         lines.append(f"| {', '.join(schemes)} | {' | '.join(shown)} |")
     return "\n".join(lines)
 

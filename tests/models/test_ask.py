@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import msgspec
 import pytest
 
 from fanwise import Budget, Caps, Halt, Outcome, RateLimited, Retry, Usage, fan_out, open_run
@@ -20,10 +22,21 @@ from fanwise.errors import (
 )
 from fanwise.models.ask import MODEL_RETRY, ask
 from fanwise.models.names import Price
-from fanwise.models.port import Message, Options, Reply, Request, Tokens
+from fanwise.models.output import check_schema
+from fanwise.models.port import (
+    File,
+    Message,
+    Options,
+    Reply,
+    Request,
+    Tokens,
+    ToolCall,
+    as_request,
+)
 from fanwise.testing import MemoryJournal, ScriptedModel, virtual_time
 
 CHEAP = Price(1.0, 10.0)
+PICTURE = File.of(b"png", "image/png")
 
 
 def calls(outcome: Outcome[object]) -> list[Usage | None]:
@@ -127,6 +140,14 @@ async def test_an_attempt_has_the_tokens_and_the_first_token_that_the_reply_tell
     assert (attempt.first_token_s, attempt.ran_s) == (1.5, 2.0)
 
 
+def test_a_typo_in_a_schema_is_refused_and_words_of_other_drafts_are_not() -> None:
+    for typo, meant in (("enmu", "enum"), ("tpye", "type"), ("propertes", "properties")):
+        with pytest.raises(UsageError, match=f"Did you mean '{meant}'"):
+            check_schema({typo: ["a"]})
+    other = ("title", "examples", "$defs", "definitions", "dependencies", "propertyOrdering")
+    check_schema({name: {} for name in other} | {"title": "x", "examples": [], "nullable": True})
+
+
 @virtual_time
 async def test_a_schema_that_is_none_is_said_before_anything_is_sent() -> None:
     model = ScriptedModel(["{}"])
@@ -190,3 +211,22 @@ async def test_a_reply_comes_back_from_the_journal_as_it_was() -> None:
     assert replies[0] == replies[1]
     assert replies[0].value == {"a": [1]}
     assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"role": "tool", "call_id": "1", "files": (PICTURE,)}, "role tool has files"),
+        ({"role": "assistant", "files": (PICTURE,)}, "role assistant has files"),
+        ({"role": "system", "files": (PICTURE,)}, "role system has files"),
+        ({"role": "user", "calls": (ToolCall("1", "f", {}),)}, "role user has calls"),
+        ({"role": "tool", "call_id": "1", "calls": (ToolCall("1", "f", {}),)}, "tool has calls"),
+    ],
+)
+def test_what_a_message_of_this_role_cannot_carry_is_refused(
+    fields: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(UsageError, match=problem):
+        Message(content="x", **fields)
+    with pytest.raises(UsageError, match=problem):
+        as_request([msgspec.to_builtins({"content": "x", **fields}, builtin_types=(bytes,))])

@@ -12,13 +12,24 @@ from typing import Any
 
 import pytest
 
-from fanwise import Budget, Caps, fan_out, open_run
+from fanwise import Budget, Caps, Usage, fan_out, open_run
 from fanwise.errors import ModelError, ModelOverloaded, ModelRejected, UsageError
 from fanwise.journal.port import AttemptRecord
 from fanwise.matrix import CellResult, Matrix, run_matrix
 from fanwise.matrix.simulation.profiles import Observed
 from fanwise.matrix.simulation.world import World
-from fanwise.models import Message, Options, Reply, Request, Tokens, ask, connect, stream
+from fanwise.models import (
+    File,
+    Message,
+    Options,
+    Reply,
+    Request,
+    Tokens,
+    ask,
+    connect,
+    stream,
+    tape,
+)
 from fanwise.models.names import CacheSettings, as_spec
 from fanwise.models.reply_cache import ReplyCache, is_hit
 from fanwise.models.unconnected import unconnected
@@ -213,6 +224,56 @@ def test_whatever_can_change_the_answer_is_another_request(tmp_path: Path) -> No
             assert len(server.requests) == len(others) + 3
 
     run(main())
+
+
+def test_the_address_in_the_environment_and_the_field_for_max_tokens_are_part_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with ScriptedServer(lambda _: "A") as a, ScriptedServer(lambda _: "B") as b:
+            model = connect({"name": "openai:x", "cache": str(tmp_path / "replies.db")})
+            for _ in range(2):
+                for server, said in ((a, "A"), (b, "B")):
+                    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+                    assert (await ask(model, COLD)).text == said
+            assert (len(a.requests), len(b.requests)) == (1, 1)
+            for field in ("max_tokens", "max_completion_tokens"):
+                both = {**spec(a), "cache": str(tmp_path / "replies.db")}
+                await ask({**both, "max_tokens_field": field}, COLD)
+            assert len(a.requests) == 3
+
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    run(main())
+
+
+@pytest.mark.parametrize("name", ["local:w.gguf", "replay:w.gguf"])
+def test_the_contents_of_a_file_count_and_not_its_path(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same relative path in three folders: two have the same file, the third another one."""
+    line = tape.encode(tape.TapedCall(0, "m:x", "m", None, COLD, Usage(), 1.0, Reply("a", "x")))
+    contents = {"one": line, "two": line, "other": line + line}
+    if name.startswith("local"):
+        contents = {folder: b"GGUF" + text for folder, text in contents.items()}
+    found = {}
+    for folder, content in contents.items():
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "w.gguf").write_bytes(content)
+        monkeypatch.chdir(tmp_path / folder)
+        model: Any = connect({"name": name, "cache": str(tmp_path / "replies.db")})
+        found[folder] = model.find(COLD)
+        model.keep(COLD, Reply(folder, "x"))
+    assert [reply and reply.text for reply in found.values()] == [None, "one", None]
+    (tmp_path / "other" / "w.gguf").write_bytes(contents["one"])
+    assert model.find(COLD).text == "two", "the file has changed under the model"
+
+
+def test_a_request_with_a_file_at_a_url_is_kept_only_if_told_so(tmp_path: Path) -> None:
+    message = Message("user", "?", files=(File.of("https://x.invalid/a.png"),))
+    cache = {"path": str(tmp_path / "replies.db")}
+    for always in (False, True):
+        model: Any = connect({"name": "sim:a", "cache": cache | {"always": always}})
+        assert model.keeps(Request((message,), Options(temperature=0))) is always
 
 
 def test_errors_are_not_kept_and_a_reply_counts_for_its_time(tmp_path: Path) -> None:

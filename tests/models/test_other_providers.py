@@ -156,7 +156,7 @@ each_wire = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name.sp
 
 
 class Wired:
-    """A server of one provider. It answers every request alike."""
+    """A server of one provider. It answers every request alike, or by a `script` of events."""
 
     def __init__(self, wire: Wire, **does: Any) -> None:
         self.requests: list[HttpRequest] = []
@@ -195,7 +195,8 @@ class Wired:
         if self._does.get("hold") == "before":
             return await self._hold(connection)
         await connection.begin_events()
-        await _say(writer, self._wire.begin)
+        script = self._does.get("script")
+        await _say(writer, script[len(self.requests) - 1] if script else self._wire.begin)
         if self._does.get("hold") == "amid":
             return await self._hold(connection)
         if self._does.get("flood"):
@@ -204,7 +205,9 @@ class Wired:
         if self._does.get("cut"):
             connection.cut()
             return False
-        await _say(writer, self._wire.filtered if self._does.get("filtered") else self._wire.end)
+        if not script:
+            last = self._wire.filtered if self._does.get("filtered") else self._wire.end
+            await _say(writer, last)
         if self._wire.done:
             writer.write(_chunk(self._wire.done))
         writer.write(b"0\r\n\r\n")

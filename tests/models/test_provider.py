@@ -29,7 +29,7 @@ from fanwise.models import MODEL_RETRY, Message, Options, Reply, Request, Tokens
 from fanwise.models.clients import build, endpoint_of
 from fanwise.models.names import Spec
 from fanwise.models.wires.pydantic_ai import PydanticAI
-from fanwise.models.wires.wire import Reading
+from fanwise.models.wires.wire import Endpoint, Reading
 from fanwise.testing import Answer, MemoryJournal, ScriptedServer
 
 from .support import model_of, prompt, run
@@ -351,7 +351,8 @@ def test_a_count_of_the_output_so_far_is_not_taken_for_all_of_it() -> None:
     async def main() -> Reading:
         reading = Reading()
         with contextlib.suppress(ZeroDivisionError):
-            wire = PydanticAI("any", FunctionModel(stream_function=words), set(), _nothing)
+            model = FunctionModel(stream_function=words)
+            wire = PydanticAI(Endpoint("any", "", None, None), model, set(), _nothing)
             await wire.read(prompt(), reading, "prompt")
         return reading
 

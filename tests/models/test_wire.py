@@ -116,25 +116,10 @@ def test_vllm_is_told_to_continue_a_prefill(name: str) -> None:
 
 
 def test_extra_fields_go_out_by_their_names() -> None:
-    extra = {"reasoning_effort": "low", "top_k": 3, "extra_body": {"min_p": 0.1}}
+    extra = {"openai_user": "me", "top_k": 3, "extra_body": {"min_p": 0.1}}
     body = run(_bodies(Request((Message("user", "hi"),), Options(extra=extra))))
-    assert (body["reasoning_effort"], body["top_k"], body["min_p"]) == ("low", 3, 0.1)
+    assert (body["user"], body["top_k"], body["min_p"]) == ("me", 3, 0.1)
     assert "extra_body" not in body
-
-
-@pytest.mark.parametrize("name", ["tools", "n", "response_format", "max_completion_tokens"])
-def test_an_extra_field_that_has_a_place_of_its_own_is_refused_by_name(name: str) -> None:
-    async def main() -> None:
-        async with ScriptedServer(["ok"]) as server:
-            with pytest.raises(UsageError, match=f"extra has '{name}'"):
-                await ask(model_of(server), Request((Message("user", "hi"),), _extra(name)))
-            assert server.requests == []
-
-    run(main())
-
-
-def _extra(name: str) -> Options:
-    return Options(extra={name: 1})
 
 
 @pytest.mark.parametrize(
@@ -376,7 +361,7 @@ def test_a_rejection_for_another_reason_changes_nothing() -> None:
             assert [_way(body) for body in server.bodies] == ["json_schema"] * 2
 
     run(main())
-    assert all("127.0.0.1" in repr(each) for each in schema_modes._learnt)
+    assert all("127.0.0.1" in repr(each) for each, _ in schema_modes._refused)
 
 
 # -- errors --------------------------------------------------------------------------------------
@@ -563,3 +548,76 @@ def test_a_schema_that_refers_to_something_else_is_refused_and_nothing_is_fetche
             assert server.requests == []
 
     run(main())
+
+
+def test_one_schema_that_a_server_refuses_does_not_cost_the_others_their_mode() -> None:
+    def schema(**more: Any) -> dict[str, Any]:
+        return {"type": "object", "properties": {"a": {"type": "array", **more}}}
+
+    def answer(body: dict[str, Any]) -> Answer | str:
+        form = body.get("response_format", {})
+        if form.get("type") == "json_schema" and "uniqueItems" in str(form):
+            return Answer(status=400, message="Invalid schema: uniqueItems is not permitted")
+        return '{"a": [1]}'
+
+    async def main() -> None:
+        async with ScriptedServer(answer) as server:
+            model = model_of(server)
+            good, bad, worse = schema(), schema(uniqueItems=True), schema(uniqueItems=False)
+            for each in (bad, good, bad, worse, good, worse):
+                await ask(model, Request((Message("user", "?"),), schema=each))
+            whole, plain = "json_schema", "json_object"
+            sent = [body["response_format"]["type"] for body in server.bodies]
+            assert sent == [whole, plain, whole, plain, whole, plain, whole, plain]
+
+    run(main())
+
+
+def test_a_mode_that_was_refused_for_two_schemas_and_never_taken_is_given_up() -> None:
+    async def main() -> None:
+        async with ScriptedServer(lambda _: '{"a": 1}', takes=["json_object"]) as server:
+            model = model_of(server)
+            for name in "abc":
+                schema = {"type": "object", "properties": {name: {}}}
+                await ask(model, Request((Message("user", "?"),), schema=schema))
+            sent = [body["response_format"]["type"] for body in server.bodies]
+            assert sent == ["json_schema", "json_object"] * 2 + ["json_object"]
+
+    run(main())
+
+
+A = {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('Here is the JSON: ```json {"a": 1} ```', A),
+        ('```json\r\n{"a": 1}\r\n```\r\nBye', A),
+        ('```{"a": 1}```', A),
+        ('~~~json\n{"a": 1}\n~~~', A),
+        ('```JSONC\n{"a": 1}\n```', A),
+        ('```python\n{"b": 1}\n```\nThen\n```json\n{"a": 1}\n```', A),
+        ('```\n{"b": 1}\n```\nor\n```\n{"a": 1}\n```', A),
+        ('{"a": 1}\nFor example:\n```\nfoo\n```', A),
+        ('{"a": 1} ```json\n{"b": 1}\n```', A),
+        ('```json\n{"a": 1, "b": "```py\\nx\\n```"}\n```', {"a": 1, "b": "```py\nx\n```"}),
+        ('```json\n{"b": 1}\n```', "$: 'a' is a required property"),
+        ('```json\n{"a": "x\n```', "not JSON"),
+        ("```python\nx = 1\n```\n3 reasons", "not JSON"),
+    ],
+)
+def test_json_is_read_from_any_fence_the_first_that_matches(text: str, value: Any) -> None:
+    schema = {"required": ["a"]}
+    if isinstance(value, str):
+        with pytest.raises(output.Mismatch) as caught:
+            output.parse(text, schema)
+        assert value in str(caught.value)
+    else:
+        assert output.parse(text, schema) == value
+
+
+def test_a_fenced_word_or_number_is_whole() -> None:
+    assert output.parse("```json\n5\n```", {"type": "integer"}) == 5
+    with pytest.raises(output.Mismatch):
+        output.parse("```\n5 apples\n```", {"type": "integer"})

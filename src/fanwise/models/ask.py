@@ -2,7 +2,8 @@
 
 A model makes one attempt; this is where caps, rates, budget, time-out and retry come to it, from
 the fan-out around. A call needs those of these caps that are declared there: `all`, the provider
-(`openai`), the key's variable (`key:OPENAI_API_KEY`), the model (`openai:gpt-5-mini`).
+(`openai`), the key's variable (`key:OPENAI_API_KEY`), the server (`gpu-1:8000`), the model
+(`openai:gpt-5-mini`).
 """
 
 from __future__ import annotations
@@ -32,12 +33,20 @@ from fanwise.kernel.user_call import FREE
 from fanwise.models import pieces
 from fanwise.models.connect import ModelGroup, ModelLike, connected
 from fanwise.models.output import check_schema
-from fanwise.models.port import Message, Model, Prompt, Reply, Request, Tokens, Tool, as_request
+from fanwise.models.port import (
+    Model,
+    Prompt,
+    Reply,
+    Request,
+    Tokens,
+    Tool,
+    as_request,
+    cap_names,
+)
 from fanwise.models.prices import counted, free
 from fanwise.models.reply_cache import HIT, CachedModel
 from fanwise.models.tools import answers, bound, check_choice
 
-ALL = "all"
 ROUNDS = 8
 _log = logging.getLogger(__name__)
 
@@ -68,12 +77,14 @@ async def ask(
 
     `model`: a name such as "openai:gpt-5-mini", a mapping or a `Model`. `prompt`: a text, messages
     or a `Request`. `retry`: a `Retry`, or a number of attempts after the first, made where they
-    may help. `timeout`: seconds for each attempt. `name`: under which the attempts are recorded;
-    default: the model's. `tools`: functions that the model may call, and that are called for it, at
-    most `rounds` times; then the reply may have `calls` that nobody answered. A `Tool` without a
-    function is not called: its calls come back in the reply.
+    may help. `timeout`: seconds for each attempt and each call of a tool. `name`: under which the
+    attempts are recorded; default: the model's. `tools`: functions that are called for the model
+    where it asks for them, at most `rounds` times; then the reply may have `calls` that nobody
+    answered. A `Tool` without a function is not called: its calls come back in the reply.
     """
-    retry = as_retry(retry, worth_a_retry)
+    retry = given = as_retry(retry, worth_a_retry)
+    if pieces.are_heard():  # what was read cannot be taken back: then an error is an error
+        retry = replace(given, on=lambda error: not pieces.begun() and given.wants(error, 1))
     model = await connected(model)
     offered, functions = bound(tools)
     request = as_request(prompt)
@@ -85,11 +96,11 @@ async def ask(
         known = {tool.name for tool in request.tools} - functions.keys()
         if not reply.calls or any(each.name in known for each in reply.calls):
             break
-        said = Message("assistant", reply.text, calls=reply.calls)
-        turns = (*request.messages, said, *await answers(reply, functions))
+        turns = (*request.messages, reply.message, *await answers(reply, functions, timeout))
         # A tool that must be called is called once: then the model may answer.
         free = replace(request.options, tool_choice=None)
         request = replace(request, messages=turns, options=free)
+        pieces.next_reply()
         reply = await _reply_of(model, request, retry, timeout, name)
     return reply
 
@@ -120,15 +131,15 @@ async def _ask_group(
     """Ask one member after the other. Only the last one is retried after a failure in `on`."""
     *others, last = group.order()
     once = replace(retry, on=lambda error: not group.goes_on(error) and retry.wants(error, 1))
-    for model in others:
+    for place in others:
         try:
-            with group.asking(model):
+            with group.asking(place) as model:
                 return await _reply_of(model, request, once, timeout, name)
         except Exception as error:
-            if not group.goes_on(error):
+            if pieces.begun() or not group.goes_on(error):
                 raise
-    with group.asking(last):
-        return await _reply_of(last, request, retry, timeout, name)
+    with group.asking(last) as model:
+        return await _reply_of(model, request, retry, timeout, name)
 
 
 async def _ask(
@@ -180,10 +191,8 @@ def _settled(name: str, reserved: Usage, result: Any) -> Usage | None:
 
 def caps_of(model: Model) -> list[str]:
     """The caps that a call needs: those of them that are declared around it."""
-    key = [] if model.key is None else [f"key:{model.key}"]
     declared = declared_caps()
-    wanted = dict.fromkeys([ALL, model.provider, *key, model.name])
-    return [cap for cap in wanted if cap in declared]
+    return [cap for cap in cap_names(model) if cap in declared]
 
 
 def spent(result: Any) -> Usage | None:

@@ -8,6 +8,7 @@ some servers repeat the key that they reject.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,7 @@ from fanwise.models.clients import (
     key_of,
     key_variable,
     preload,
+    server_of,
 )
 from fanwise.models.finish import calls_of, finish
 from fanwise.models.names import Spec, split
@@ -31,6 +33,8 @@ from fanwise.models.wires.wire import Endpoint, ErrorFacts, Reading, TooLong
 
 HIDDEN = "[key]"
 MOST_TEXT = 500
+_PLACES = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION")
+"""Which models there are on Vertex depends on them."""
 NOTHING = Tokens(0, 0)
 Dollars = Callable[[Tokens], float | None]
 
@@ -46,6 +50,7 @@ class ProviderModel:
         self.name = spec.name
         self.provider, self._model = split(spec.name)
         self.key: str | None = key_variable(spec) if key_of(spec) is not None else None
+        self.server = server_of(spec)
         self._spec = spec
 
     def __repr__(self) -> str:
@@ -61,6 +66,11 @@ class ProviderModel:
     async def reply(self, request: Request) -> Reply:
         return await attempt(self, endpoint_of(self._spec), request, self._dollars)
 
+    def identity(self) -> list[Any]:
+        """All of it that can change an answer; the environment may, at any time."""
+        found = endpoint_of(self._spec)._replace(key=None)
+        return [*found, [os.environ.get(name) for name in _PLACES]]
+
     async def close(self) -> None:
         """Close the connections of this loop now instead of with the loop."""
         await close_client(endpoint_of(self._spec))
@@ -72,7 +82,7 @@ class ProviderModel:
 async def attempt(model: Model, endpoint: Endpoint, request: Request, usd: Dollars) -> Reply:
     """Send a request and read the reply. `usd`: the price of tokens."""
     wire = await client_for(endpoint)
-    mode = schema_modes.mode_for(endpoint, wire.first_mode())
+    mode = schema_modes.mode_for(request, endpoint, wire.first_mode())
     reading = Reading()
     try:
         await wire.read(request, reading, mode)
@@ -96,6 +106,7 @@ async def attempt(model: Model, endpoint: Endpoint, request: Request, usd: Dolla
         if usage is not None:
             meter.spent(usage)
         raise
+    schema_modes.taken(request, endpoint, mode)
     if reading.tokens.output == 0 and (reading.text or reading.calls):
         reading.tokens = Tokens()  # it wrote something, so the server's count is wrong
     reply = Reply(
@@ -109,6 +120,7 @@ async def attempt(model: Model, endpoint: Endpoint, request: Request, usd: Dolla
         reading.finish_reason,
         _sendable(reading.reasoning),
         logprobs=tuple(reading.logprobs),
+        provider_state=reading.state_as_json() if reading.calls else "",
     )
     calls = [[*map(_sendable, each)] for each in reading.calls.values()]
     return finish(model, request, calls_of(model, reply, calls))

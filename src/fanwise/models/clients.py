@@ -15,12 +15,12 @@ import os
 from collections.abc import AsyncGenerator
 from importlib import import_module
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from fanwise.errors import ModelNotReady, UsageError
 from fanwise.models.names import PROVIDERS, Spec, aws_region, split
-from fanwise.models.wires.pydantic_ai import note
-from fanwise.models.wires.wire import Endpoint, Wire, bound_events
+from fanwise.models.wires.wire import Endpoint, Wire, bound_events, note
 
 SILENCE_S = 600.0
 """A server that says nothing for so long is gone. A shorter limit is the caller's: see `ask`."""
@@ -90,6 +90,11 @@ def base_url_of(spec: Spec) -> str | None:
     return found and found.replace("{AWS_REGION}", aws_region())
 
 
+def server_of(spec: Spec) -> str | None:
+    """The host, with its port if there is one: a cap of this name bounds the calls to it."""
+    return urlsplit(base_url_of(spec) or "").netloc.rpartition("@")[2] or None
+
+
 def check_ready(spec: Spec) -> None:
     """`ModelNotReady` if the key is missing; your own server may need none."""
     scheme, _ = split(spec.name)
@@ -153,7 +158,7 @@ def build(endpoint: Endpoint) -> Wire:
 def _wire(endpoint: Endpoint, model: Any, settings: Any, close: Any) -> Wire:
     from fanwise.models.wires.pydantic_ai import PydanticAI
 
-    return PydanticAI(endpoint.scheme, model, set(settings.__annotations__), close)
+    return PydanticAI(endpoint, model, set(settings.__annotations__), close)
 
 
 def _anthropic(endpoint: Endpoint) -> Wire:

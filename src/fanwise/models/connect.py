@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from fanwise.core.outcome import Usage
 from fanwise.errors import BadOutput, ModelError, ModelQuota, ModelRateLimited, UsageError
 from fanwise.kernel.in_thread import in_thread
-from fanwise.kernel.scope import cap_limit
+from fanwise.kernel.scope import cap_use
 from fanwise.models.names import BUILT_IN, On, Spec, as_spec, split
-from fanwise.models.port import Model, Reply, Request
+from fanwise.models.port import Model, Reply, Request, cap_names
 from fanwise.models.prices import largest
 from fanwise.models.reply_cache import with_cache
 
@@ -32,12 +32,18 @@ async def connected(given: ModelLike) -> Model:
     So a replay goes on where it was, and a name that is asked a thousand times is read once.
     """
     if not isinstance(given, str | Mapping | Spec):
-        return connect(given)
+        return _model(given)
     spec = as_spec(given)
     here = _by_loop.setdefault(asyncio.get_running_loop(), {})
     if spec not in here:
         here.setdefault(spec, await in_thread(connect, spec))  # another may have been quicker
     return here[spec]
+
+
+def _model(given: Model) -> Model:
+    if not callable(getattr(given, "reply", None)):
+        raise UsageError(f"a model is {given!r}", "Give a name such as 'openai:gpt-5-mini'")
+    return given
 
 
 def connect(spec: ModelLike) -> Model:
@@ -48,9 +54,7 @@ def connect(spec: ModelLike) -> Model:
     nothing is started. A missing key, extra or file is a `ModelNotReady` that says what to do.
     """
     if not isinstance(spec, str | Mapping | Spec):
-        if not callable(getattr(spec, "reply", None)):
-            raise UsageError(f"a model is {spec!r}", "Give a name such as 'openai:gpt-5-mini'")
-        return spec
+        return _model(spec)
     found = as_spec(spec)
     if found.models:
         return _group(found)
@@ -77,7 +81,7 @@ def _group(found: Spec) -> Model:
 
 
 class ModelGroup:
-    """Several models as one: the next where one fails; with `spread` the least busy one first.
+    """Several models as one: the next where one fails; with `spread` the one with most room first.
 
     It makes no call itself. `ask` calls its members, each within its own caps, so the journal has
     who was asked and who answered.
@@ -92,7 +96,15 @@ class ModelGroup:
         self.key = models[0].key
         self._on = frozenset(on)
         self._spread = spread
-        self._busy: Counter[str] = Counter()
+        self._busy: Counter[int] = Counter()
+        """Our calls, by the place of the model: deployments of one model have the same name."""
+        caps = [cap_names(model) for model in models]
+        shared = set(caps[0]).intersection(*caps)
+        self.others: list[Model] = [
+            one for each in models for one in getattr(each, "others", [each])
+        ]
+        """All that may be asked, also by the groups among its models."""
+        self._own_caps = [[cap for cap in each if cap not in shared] for each in caps]
 
     def __repr__(self) -> str:
         return f"<Models {self.name}>"
@@ -102,26 +114,31 @@ class ModelGroup:
 
     async def reply(self, request: Request) -> Reply:
         """One attempt at the first model; `ask` goes on to the next."""
-        return await self.order()[0].reply(request)
+        return await self.models[self.order()[0]].reply(request)
 
-    def order(self) -> list[Model]:
-        if not self._spread:
-            return list(self.models)
-        return sorted(self.models, key=self._load)
+    def order(self) -> list[int]:
+        """The places of the models, in the order in which they are asked."""
+        places = range(len(self.models))
+        return sorted(places, key=self._load) if self._spread else list(places)
 
-    def _load(self, model: Model) -> float:
-        """How busy it is with our calls, relative to its caps."""
-        limits = [cap_limit(cap) for cap in (model.name, f"key:{model.key}", model.provider)]
-        limit = min((each for each in limits if each is not None), default=1)
-        return self._busy[model.name] / max(1, limit)  # of a shared cap it may be none for now
+    def _load(self, place: int) -> tuple[bool, float, int]:
+        """Whether its own caps have no free permit, how full they are, and how many calls it has.
+
+        A call that looks into the cache first does not wait for its permit yet, but counts.
+        """
+        busy = self._busy[place]
+        uses = [use for cap in self._own_caps[place] if (use := cap_use(cap)) is not None]
+        # Of a shared cap this process may have no permit for now.
+        load = max((max(use.wanted, busy) / max(1, use.limit) for use in uses), default=0.0)
+        return load >= 1 or not all(use.free for use in uses), load, busy
 
     @contextmanager
-    def asking(self, model: Model) -> Iterator[None]:
-        self._busy[model.name] += 1
+    def asking(self, place: int) -> Iterator[Model]:
+        self._busy[place] += 1
         try:
-            yield
+            yield self.models[place]
         finally:
-            self._busy[model.name] -= 1
+            self._busy[place] -= 1
 
     def goes_on(self, error: BaseException) -> bool:
         """Whether the next model is asked after this error."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -17,8 +18,10 @@ import msgspec
 from fanwise.errors import UsageError
 from fanwise.models.port import Schema
 
-_FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL | re.IGNORECASE)
+_FENCES = ("```", "~~~")
+_FENCE = re.compile(r"(?:```|~~~)[ \t]*(\w*)\s*")
 _scan = json.JSONDecoder().raw_decode
+_EARLIER_DRAFTS = {"additionalItems", "definitions", "dependencies"}
 
 
 class Mismatch(Exception):
@@ -28,40 +31,50 @@ class Mismatch(Exception):
 def parse(text: str, schema: Schema | None) -> Any:
     """The value, or `Mismatch`. Without a schema there is none.
 
-    JSON may stand in a fence with words around it, and an object or a list before other words.
+    JSON may stand in a fence with words around it, and an object or a list before other words. Of
+    several, the first that matches.
     """
     if schema is None:
         return None
+    problem = ""
     try:
-        value = _decoded(text)
+        values = [msgspec.json.decode(text)]
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        raise Mismatch(f"not JSON: {error}") from None
-    problem = _first_problem(value, schema)
-    if problem is not None:
-        raise Mismatch(problem)
-    return value
+        values, problem = [*_inside(text)], f"not JSON: {error}"
+    for number, value in enumerate(values):
+        found = _first_problem(value, schema)
+        if found is None:
+            return value
+        problem = problem if number else found
+    raise Mismatch(problem)
 
 
-def _decoded(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        fenced = _FENCE.search(text)
-        if fenced is not None:
-            return msgspec.json.decode(fenced[1])
-        if not text.lstrip().startswith(("{", "[")):
-            raise
+def _inside(text: str) -> Iterator[Any]:
+    """The values in fences, those marked as JSON first, then the one that the text begins with."""
+    fences = sorted(_FENCE.finditer(text), key=lambda each: not each[1].lower().startswith("json"))
+    for place in (*(each.end() for each in fences), len(text) - len(text.lstrip())):
         try:
-            return _scan(text.lstrip())[0]
+            end = _scan(text, place)[1]
+            whole = text[place : place + 1] in ("{", "[")
+            if whole or text[end:].lstrip().startswith(_FENCES):
+                yield msgspec.json.decode(text[place:end])
         except (ValueError, RecursionError):
-            pass
-        raise
+            continue
 
 
 def check_schema(schema: Schema | None) -> None:
     """Refuse an invalid schema before anything is paid for."""
     if schema is not None:
         _validator(msgspec.json.encode(schema))
+
+
+def _refuse_typos(schema: Any, keywords: Iterable[str]) -> None:
+    """A schema may have words of its own, which check nothing: `enmu` would accept every answer."""
+    known = set(keywords)
+    for name in (schema if isinstance(schema, dict) else {}).keys() - known - _EARLIER_DRAFTS:
+        close = get_close_matches(name, known, n=1, cutoff=0.75)
+        if close:
+            raise UsageError(f"the schema has {name!r}", f"Did you mean {close[0]!r}?")
 
 
 def _first_problem(value: Any, schema: Schema) -> str | None:
@@ -81,6 +94,7 @@ def _validator(encoded: bytes) -> Any:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         raise UsageError(f"not a JSON schema: {error.message}", "Fix the schema") from None
+    _refuse_typos(schema, Draft202012Validator.VALIDATORS)
     found: Any = Draft202012Validator(schema)
     for reference in _references(schema):
         try:

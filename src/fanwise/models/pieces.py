@@ -25,12 +25,29 @@ class Piece(str):
         return self
 
 
-_listener: ContextVar[Callable[[Piece], None] | None] = ContextVar("fanwise_pieces", default=None)
+class Listener:
+    """Hands pieces on. `thoughts`: also those of the model's thinking."""
+
+    def __init__(self, push: Callable[[Piece], None], *, thoughts: bool = False) -> None:
+        self.answered = False
+        """Whether the present reply has had a piece of its answer."""
+        self.begun = False
+        """Whether it has had any piece: it cannot be taken back, so nobody is asked again."""
+        self._push = push
+        self._thoughts = thoughts
+
+    def hear(self, piece: Piece) -> None:
+        if self._thoughts or not piece.thought:
+            self.begun, self.answered = True, self.answered or not piece.thought
+            self._push(piece)
+
+
+_listener: ContextVar[Listener | None] = ContextVar("fanwise_pieces", default=None)
 
 
 @contextmanager
-def listening(listener: Callable[[Piece], None]) -> Iterator[None]:
-    """Call the listener with each piece that a model writes inside this block."""
+def listening(listener: Listener | None) -> Iterator[None]:
+    """The listener hears each piece that a model writes inside this block."""
     before = _listener.set(listener)
     try:
         yield
@@ -42,9 +59,22 @@ def emit(text: str, *, thought: bool = False) -> None:
     """Hand a new piece to the listener, if there is one."""
     listener = _listener.get()
     if listener is not None and text:
-        listener(Piece(text, thought=thought))
+        listener.hear(Piece(text, thought=thought))
 
 
 def are_heard() -> bool:
     """Whether somebody listens."""
     return _listener.get() is not None
+
+
+def begun() -> bool:
+    """Whether somebody has heard a piece of the present reply."""
+    listener = _listener.get()
+    return listener is not None and listener.begun
+
+
+def next_reply() -> None:
+    """What comes now belongs to another reply."""
+    listener = _listener.get()
+    if listener is not None:
+        listener.begun = listener.answered = False

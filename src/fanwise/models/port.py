@@ -83,11 +83,13 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     role: Role
     content: str
     files: tuple[File, ...] = ()
-    """Images and documents of a user's turn, after its text."""
+    """Images and documents, after the text. Only of a user's turn."""
     calls: tuple[ToolCall, ...] = ()
-    """What an assistant's turn called."""
+    """The tools that it called. Only of an assistant's turn."""
     call_id: str | None = None
     """Which of these calls a tool's turn answers."""
+    provider_state: str = ""
+    """That of the reply, with calls: its provider wants its thoughts back. See `Reply.message`."""
 
     def __post_init__(self) -> None:
         if self.role not in _ROLES:
@@ -100,6 +102,11 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
             raise UsageError(
                 "a message of the role tool answers a call, and only that", "Give both, or neither"
             )
+        only = ("files", "user"), ("calls", "assistant"), ("provider_state", "assistant")
+        for name, role in only:
+            if getattr(self, name) and self.role != role:
+                step = f"Give them with a message of the role {role}"
+                raise UsageError(f"a message of the role {self.role} has {name}", step)
         _check_text("the content of a message", self.content)
         _check_text("the calls of a message", self.calls)
 
@@ -183,6 +190,8 @@ class Tokens(msgspec.Struct, frozen=True, gc=False):
     """Of the input, how many came from the provider's cache; they cost less."""
     reasoning: int = 0
     """Of the output, how many the model thought with, where the provider says so."""
+    cache_written: int = 0
+    """Of the input, how many were put into the provider's cache; they cost more."""
 
     @property
     def total(self) -> int | None:
@@ -222,16 +231,24 @@ class Reply(msgspec.Struct, frozen=True):
     """The tools that it wants called."""
     logprobs: tuple[TokenProbability, ...] = ()
     """If the options ask for them."""
+    provider_state: str = ""
+    """With calls: its thoughts as the provider wants them back, with their signatures."""
     from_cache: bool = False
     """It was asked before: it cost nothing and took no time. `usage` is what it was then."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain data: return this from an item whose run is durable."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
-        for rare in ("reasoning", "calls", "logprobs", "from_cache"):
+        for rare in ("reasoning", "calls", "logprobs", "provider_state", "from_cache"):
             if not plain[rare]:
                 del plain[rare]
         return plain
+
+    @property
+    def message(self) -> Message:
+        """As a turn of the conversation that goes on."""
+        state = self.provider_state
+        return Message("assistant", self.text, calls=self.calls, provider_state=state)
 
     @staticmethod
     def from_json(plain: Mapping[str, Any]) -> Reply:
@@ -258,6 +275,17 @@ class Model(Protocol):
 
     async def reply(self, request: Request) -> Reply:
         """One attempt. Raises a `ModelError`."""
+
+
+ALL = "all"
+
+
+def cap_names(model: Model) -> list[str]:
+    """The caps that bound its calls where they are declared."""
+    key = [] if model.key is None else [f"key:{model.key}"]
+    server = getattr(model, "server", None)
+    found = [ALL, model.provider, *key, *([server] if server else ()), model.name]
+    return [*dict.fromkeys(found)]
 
 
 Prompt = str | Message | Iterable[Message | Mapping[str, Any]] | Request

@@ -49,7 +49,10 @@ def dollars(provider: str, model: str, tokens: Tokens, price: Price | None = Non
     from genai_prices import Usage as Counted
 
     told = Counted(
-        input_tokens=tokens.input, output_tokens=tokens.output, cache_read_tokens=tokens.cached
+        input_tokens=tokens.input,
+        output_tokens=tokens.output,
+        cache_read_tokens=tokens.cached,
+        cache_write_tokens=tokens.cache_written,
     )
     return float(found.calc_price(told, _provider(provider)).total_price)
 
@@ -85,7 +88,9 @@ def largest(usages: Iterable[Usage]) -> Usage:
 
 
 def most(provider: str, model: str, request: Request, price: Price | None = None) -> Usage:
-    tokens = Tokens(most_input(request), most_output(provider, model, request))
+    sent = most_input(request)
+    written = sent if request.options.prompt_cache else 0
+    tokens = Tokens(sent, most_output(provider, model, request), cache_written=written)
     assert tokens.total is not None
     return Usage(1, tokens.total, dollars(provider, model, tokens, price))
 
@@ -96,7 +101,8 @@ def most_input(request: Request, bytes_a_token: int = BYTES_A_TOKEN) -> int:
     if request.schema is not None:
         texts.append(msgspec.json.encode(request.schema).decode())
     texts += [msgspec.json.encode(tool).decode() for tool in request.tools]
-    texts += [msgspec.json.encode(m.calls).decode() for m in request.messages if m.calls]
+    turns = [[m.calls, m.provider_state] for m in request.messages if m.calls]
+    texts += [msgspec.json.encode(turn).decode() for turn in turns]
     size = sum(len(text.encode()) for text in texts)
     files = sum(_most_of(file) for message in request.messages for file in message.files)
     return -(-size // bytes_a_token) + TOKENS_A_MESSAGE * len(texts) + files

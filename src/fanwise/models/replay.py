@@ -24,6 +24,7 @@ from fanwise.errors import NotRecorded, UsageError
 from fanwise.models import tape
 from fanwise.models.names import Spec
 from fanwise.models.port import Model, Reply, Request
+from fanwise.models.reply_cache import content_of
 
 MOST_SHOWN = 60
 _NONE = object()
@@ -115,6 +116,9 @@ class ReplayModel:
         if found is None:
             raise self._not_recorded(request)
         return found
+
+    def identity(self) -> str:
+        return content_of(self._path)
 
     async def reply(self, request: Request) -> Reply:
         left = self._left.get(_identity(request))

@@ -1,20 +1,22 @@
 """Replies kept on disk, so that the same request is paid for once: across runs and systems.
 
-A request is kept under all that can change its answer: the model, its address, how it is asked for
-a schema, and the whole request. With a temperature, or without one (providers choose it), two equal
-requests have different answers, and whoever asks twice wants both; so these are kept only with a
-seed, or with `always`.
+A request is kept under all that can change its answer: the whole request, and what the model says
+of itself (`identity`): the address that it would ask now, how it asks, the contents of a file. With
+a temperature, or without one (providers choose it), two equal requests have different answers, and
+whoever asks twice wants both; so these are kept only with a seed, or with `always`. So are those
+with a file at a URL, which may change.
 
 A file of SQLite, opened for each look: many processes may share it, and none has to close it.
 """
 
 from __future__ import annotations
 
+import functools
 import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 
 import msgspec
@@ -82,7 +84,8 @@ class CachedModel:
         self.name = model.name
         self.provider = model.provider
         self.key = model.key
-        self._where = [spec.name, spec.base_url, spec.schema_mode]
+        self.server = getattr(model, "server", None)
+        self._spec = spec
         self._cache = cache
         self._always = always
 
@@ -97,7 +100,9 @@ class CachedModel:
 
     def keeps(self, request: Request) -> bool:
         """Whether the answer to this request is the same each time."""
-        return self._always or request.options.temperature == 0 or request.seed is not None
+        files = (file for message in request.messages for file in message.files)
+        fixed = request.options.temperature == 0 or request.seed is not None
+        return self._always or (fixed and all(file.url is None for file in files))
 
     def find(self, request: Request) -> Reply | None:
         """The cached reply. It costs nothing and takes no time; `usage` is the original one."""
@@ -110,7 +115,21 @@ class CachedModel:
         self._cache.keep(self._key(request), reply)
 
     def _key(self, request: Request) -> bytes:
-        return sha256(msgspec.json.encode([self._where, request], order="sorted")).digest()
+        identity = getattr(self.model, "identity", None)
+        parts = [self._spec.name, identity and identity(), request]
+        return sha256(msgspec.json.encode(parts, order="sorted")).digest()
+
+
+def content_of(path: Path) -> str:
+    """A digest of a file. It is read again only after a change."""
+    found = path.stat()
+    return _content_of(path.resolve(), found.st_size, found.st_mtime_ns)
+
+
+@functools.lru_cache
+def _content_of(path: Path, _size: int, _changed: int) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def with_cache(model: Model, spec: Spec) -> Model:

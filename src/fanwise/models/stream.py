@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any, Self
 
-from msgspec.structs import replace
-
-from fanwise.core.retry import as_retry
 from fanwise.kernel.relay import relay
-from fanwise.models.ask import MODEL_RETRY, ask, worth_a_retry
+from fanwise.models.ask import ask
 from fanwise.models.connect import ModelLike
-from fanwise.models.pieces import Piece, listening
+from fanwise.models.pieces import Listener, Piece, listening
 from fanwise.models.port import Prompt, Reply
 
 
@@ -39,20 +36,10 @@ class ReplyStream:
         await self._pieces.aclose()
 
     async def _ask(self, push: Callable[[Piece], None]) -> None:
-        begun = answered = False
-
-        def hear(piece: Piece) -> None:
-            nonlocal begun, answered
-            if self._thoughts or not piece.thought:
-                begun, answered = True, answered or not piece.thought
-                push(piece)
-
-        given = as_retry(self._options.pop("retry", MODEL_RETRY), worth_a_retry)
-        # What was read cannot be taken back: from then on an error is an error.
-        retry = replace(given, on=lambda error: not begun and given.wants(error, 1))
-        with listening(hear):
-            self.reply = await ask(self._model, self._prompt, retry=retry, **self._options)
-        if not answered and self.reply.text:
+        listener = Listener(push, thoughts=self._thoughts)
+        with listening(listener):
+            self.reply = await ask(self._model, self._prompt, **self._options)
+        if not listener.answered and self.reply.text:
             push(Piece(self.reply.text))  # a model that writes everything at once
 
 
@@ -63,6 +50,7 @@ def stream(
 
     `thoughts`: also what the model thinks before it answers; `piece.thought` tells which is which.
     The other options are those of `ask`. Leaving the stream early cancels the call and closes its
-    connection. An attempt that fails after its first piece is not made again.
+    connection. A reply that fails after its first piece is an error: neither this model nor another
+    is asked again.
     """
     return ReplyStream(model, prompt, options, thoughts=thoughts)

@@ -68,13 +68,14 @@ def tool_of(function: Callable[..., Any]) -> Tool:
     return Tool(name, inspect.getdoc(function) or "", schema)
 
 
-async def answers(reply: Reply, functions: Functions) -> list[Message]:
+async def answers(reply: Reply, functions: Functions, timeout: float | None) -> list[Message]:
     return [
-        Message("tool", await _answer(each, functions), call_id=each.id) for each in reply.calls
+        Message("tool", await _answer(each, functions, timeout), call_id=each.id)
+        for each in reply.calls
     ]
 
 
-async def _answer(wanted: ToolCall, functions: Functions) -> str:
+async def _answer(wanted: ToolCall, functions: Functions, timeout: float | None) -> str:
     function = functions.get(wanted.name)
     if function is None:
         return f"There is no tool {wanted.name}. There are: {', '.join(functions)}"
@@ -82,7 +83,7 @@ async def _answer(wanted: ToolCall, functions: Functions) -> str:
     caps = [cap for cap in ("tool", f"tool:{wanted.name}") if cap in declared]
     work = functools.partial(_checked(function), **wanted.arguments)
     try:
-        value = await call(work, needs=caps, name=f"tool {wanted.name}")
+        value = await call(work, needs=caps, timeout=timeout, name=f"tool {wanted.name}")
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
         text.encode()
     except (Exception, SystemExit) as error:  # `sys.exit` is no way for a tool to end the program

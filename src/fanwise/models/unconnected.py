@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from fanwise.core.outcome import Usage
 from fanwise.errors import FanwiseError, UsageError
-from fanwise.models.clients import base_url_of, key_of, key_variable
+from fanwise.models.clients import base_url_of, key_of, key_variable, server_of
 from fanwise.models.connect import connect
 from fanwise.models.local.model import LocalModel
 from fanwise.models.local.settings import LocalFile, settings_of
@@ -38,10 +38,12 @@ class Unconnected:
         key: str | None,
         price: Price | None = None,
         known: LocalModel | SimModel | None = None,
+        server: str | None = None,
     ) -> None:
         self.name = name
         self.provider, self._model = split(name)
         self.key = key
+        self.server = server
         self.profile = known.profile if isinstance(known, SimModel) else None
         """How a simulated model behaves."""
         self._price = price
@@ -89,7 +91,7 @@ def unconnected(spec: Spec) -> Unconnected:
         return Unconnected(spec.name, None, spec.price, simulated(spec))
     if scheme in BUILT_IN:
         return _replayed(spec)
-    return Unconnected(spec.name, _key(spec), spec.price)
+    return Unconnected(spec.name, _key(spec), spec.price, server=server_of(spec))
 
 
 def _key(spec: Spec) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from fanwise.core.outcome import Usage
@@ -20,6 +21,7 @@ from fanwise.models.names import Price, SchemaMode, Spec
 from fanwise.models.pieces import listening
 from fanwise.models.port import Reply, Request, Tokens
 from fanwise.models.prices import at_price, most_input
+from fanwise.models.reply_cache import content_of
 from fanwise.models.wires.wire import Endpoint
 
 EXTRA = "local"
@@ -73,6 +75,11 @@ class LocalModel:
         usd = self.dollars(Tokens(inside, outside))
         return Usage(1, min(room, inside + outside), usd)
 
+    def identity(self) -> list[Any]:
+        """All of it that can change an answer: not where the weights are, but what."""
+        settings = to_builtins(self._place.settings)
+        return [content_of(self._place.file), settings, self._schema_mode]
+
     async def reply(self, request: Request) -> Reply:
         server = servers.server_for(self.name, self._place)
         endpoint = await self._endpoint(server)
@@ -80,7 +87,7 @@ class LocalModel:
         try:
             if not by_schema:
                 return await attempt(self, endpoint, request, self.dollars)
-            with listening(lambda _: None):  # pieces of JSON are not what was asked for
+            with listening(None):  # pieces of JSON are not what was asked for
                 reply = await attempt(self, endpoint, without_tools(request), self.dollars)
             return as_calls(request, reply)
         except ModelUnreachable as error:

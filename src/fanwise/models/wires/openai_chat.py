@@ -1,16 +1,14 @@
 """Chat completions, over the official `openai` client: OpenAI, and all that speak as it does.
 
-pydantic-ai's model for them was measured first: 2.0 x the start and 1.7 x the CPU of a call with
-the SDK alone, most of it for events of single tokens that nobody reads here (`python -m bench
-models`). So this family, which most calls go to, is read from the SDK's stream directly, as plain
-dicts; all others go through pydantic-ai.
+pydantic-ai's model for them takes 2.0 x the start and 1.7 x the CPU of a call with the SDK alone
+(`python -m bench models`). So this family, which most calls go to, is read from the SDK's stream.
 """
 
 from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -32,13 +30,14 @@ from fanwise.models.port import (
     TOOL_CHOICES,
     File,
     Message,
+    Options,
     Request,
     Schema,
     TokenProbability,
     Tokens,
     Tool,
 )
-from fanwise.models.wires.think_tags import ThinkTags
+from fanwise.models.wires.think_tags import ThinkTags, take_detail
 from fanwise.models.wires.wire import (
     IN_WORDS,
     OUTPUT_TOOL,
@@ -46,9 +45,12 @@ from fanwise.models.wires.wire import (
     ErrorFacts,
     Reading,
     counts,
+    extra_of,
     kind_of_status,
     probability,
     retry_after,
+    state_for,
+    warn_not_sent,
     words_of,
 )
 
@@ -56,20 +58,11 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 AZURE_VERSION = "2024-10-21"
-OURS: Mapping[str, str] = {
-    "model": "Connect another model",
-    "messages": "Give them as the prompt",
-    "tools": "Give `tools` of the request",
-    "tool_choice": "Give `tool_choice` of the options",
-    "response_format": "Give `schema` of the request",
-    "max_tokens": "Give `max_tokens` of the options",
-    "max_completion_tokens": "Give `max_tokens` of the options",
-    "seed": "Give `seed` of the request",
-    "stream": "Replies are always streamed",
-    "stream_options": "Replies are always streamed",
-    "n": "Ask several times",
-}
-"""Fields of the request that `extra` may not set, and what to do instead."""
+_DETAILS = "reasoning_details"
+_THOUGHTS = (_DETAILS, "reasoning_content", "reasoning")
+"""Fields of a message with what the model thought."""
+_NO_THOUGHTS = {"groq"}
+"""Servers that refuse them in a request."""
 _ONE_REQUEST = {"Connection": "close"}
 """On a busy machine llama.cpp's server may close a kept connection as the next request arrives."""
 _QUOTA = re.compile("quota|billing|credit|spend_limit|usage_limit")
@@ -123,6 +116,8 @@ class OpenAIChat:
                     reading.tokens = _tokens(usage, known=known)
         if not ended:
             raise BadStream("nothing came")
+        if reading.state and self._endpoint.scheme not in _NO_THOUGHTS:
+            reading.state["issuer"] = self._endpoint.issuer
         _add(reading, *tags.feed("", last=True))
         if reading.refused:
             reading.finish_reason = FILTERED
@@ -157,10 +152,12 @@ class OpenAIChat:
 
     def _body(self, request: Request, mode: SchemaMode) -> dict[str, Any]:
         options = request.options
+        if options.prompt_cache:
+            warn_not_sent(f"{self._endpoint.scheme}:{self._endpoint.model}", "prompt_cache")
         prefilled = request.messages[-1].role == "assistant" and not request.messages[-1].calls
         body: dict[str, Any] = {
             "model": self._endpoint.model,
-            "messages": [_message(each) for each in request.messages],
+            "messages": _messages(request.messages, self._endpoint.issuer),
             "stream": True,
             "stream_options": {"include_usage": True},
             "temperature": options.temperature,
@@ -179,7 +176,11 @@ class OpenAIChat:
         if request.schema is not None:
             _ask_for(request.schema, mode, body)
         body = {name: value for name, value in body.items() if value is not None}
-        return body | _extra(options.extra)
+        return body | _extra(options)
+
+
+class BadStream(Exception):
+    """The server said 200, and then nothing, or no chunks of a completion."""
 
 
 def _client(endpoint: Endpoint, settings: dict[str, Any]) -> AsyncOpenAI:
@@ -202,18 +203,27 @@ def _client(endpoint: Endpoint, settings: dict[str, Any]) -> AsyncOpenAI:
     return AsyncOpenAI(api_key=key, base_url=url, default_headers=headers, **settings)
 
 
-class BadStream(Exception):
-    """The server said 200, and then nothing, or something else than chunks of a completion."""
+def _extra(options: Options) -> dict[str, Any]:
+    extra, body = extra_of(options)
+    return {name.removeprefix("openai_"): value for name, value in extra.items()} | body
 
 
-def _extra(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Any field of the request, but for those that have a place of their own."""
-    extra = {name.removeprefix("openai_"): value for name, value in given.items()}
-    extra |= extra.pop("extra_body", None) or {}
-    for name in extra:
-        if name in OURS:
-            raise UsageError(f"extra has {name!r}", OURS[name])
-    return extra
+def _messages(messages: Iterable[Message], issuer: str) -> list[dict[str, Any]]:
+    """Thoughts go back with the calls that they led to, to the server that thought them.
+
+    DeepSeek and others refuse such a turn without them. Once there were some, they also want the
+    field on later turns that have none.
+    """
+    made, field = [], None
+    for each in messages:
+        message = _message(each)
+        if each.calls:
+            thoughts = state_for(issuer, each)
+            thoughts.pop("issuer", None)
+            message |= thoughts or ({field: ""} if field else {})
+            field = next((name for name in thoughts if name != _DETAILS), field)
+        made.append(message)
+    return made
 
 
 def _message(message: Message) -> dict[str, Any]:
@@ -310,7 +320,7 @@ def _take(chunk: Mapping[str, Any], reading: Reading, tags: ThinkTags) -> None:
     for choice in (chunk.get("choices") or ())[:1]:
         delta = choice.get("delta") or {}
         text = delta.get("content")
-        thought = delta.get("reasoning_content") or delta.get("reasoning")
+        thought = _thought(delta, reading)
         refusal, calls = delta.get("refusal"), delta.get("tool_calls")
         if text or thought or refusal or calls:
             reading.begun()
@@ -329,6 +339,18 @@ def _take(chunk: Mapping[str, Any], reading: Reading, tags: ThinkTags) -> None:
         if refusal:
             reading.add(refusal)
             reading.refused = True
+
+
+def _thought(delta: Mapping[str, Any], reading: Reading) -> str | None:
+    """What the model thinks, kept under the name that it came with."""
+    for piece in delta.get(_DETAILS) or ():
+        take_detail(piece, reading.state.setdefault(_DETAILS, []))
+        reading.count(len(piece))
+    for name in _THOUGHTS[1:]:
+        if text := delta.get(name):
+            reading.state[name] = reading.state.get(name, "") + text
+            return str(text)
+    return None
 
 
 def _take_call(call: Mapping[str, Any], reading: Reading) -> None:

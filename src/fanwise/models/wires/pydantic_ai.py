@@ -5,9 +5,9 @@ Their wires differ too much to keep up with here: pydantic-ai does that, and its
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
-from contextvars import ContextVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -34,37 +34,41 @@ from fanwise.models.port import (
 )
 from fanwise.models.wires.wire import (
     OUTPUT_TOOL,
+    Endpoint,
     ErrorFacts,
     Reading,
+    answers_closed,
     counts,
+    extra_of,
     kind_of_status,
     probability,
     retry_after,
+    state_for,
+    warn_not_sent,
     words_of,
 )
 
-_OURS = {"max_tokens", "temperature", "top_p", "stop_sequences", "seed", "max_retries"}
+PDF = "application/pdf"
 _NOT_REASONING = frozenset({"temperature", "top_p", "openai_logprobs", "openai_top_logprobs"})
 """What OpenAI's models do not take while they reason."""
+_GOOGLE = ("google", "vertex")
 _LOGPROBS: Mapping[str, tuple[str, str]] = {
-    "google": ("google_logprobs", "google_top_logprobs"),
-    "vertex": ("google_logprobs", "google_top_logprobs"),
+    **dict.fromkeys(_GOOGLE, ("google_logprobs", "google_top_logprobs")),
     "openai-responses": ("openai_logprobs", "openai_top_logprobs"),
 }
 """The settings that ask for them; other families here have none."""
-
-_opened: ContextVar[list[Any] | None] = ContextVar("fanwise_answers", default=None)
 
 
 class PydanticAI:
     """One endpoint in one event loop. `known`: the names of the settings that its model takes."""
 
     def __init__(
-        self, scheme: str, model: Any, known: set[str], close: Callable[[], Awaitable[Any]]
+        self, endpoint: Endpoint, model: Any, known: set[str], close: Callable[[], Awaitable[Any]]
     ) -> None:
         self.model = model
         self._close = close
-        self._scheme = scheme
+        self._scheme = endpoint.scheme
+        self._issuer = endpoint.issuer
         self._known = known - model.unsupported_settings
 
     def first_mode(self) -> SchemaMode:
@@ -76,17 +80,21 @@ class PydanticAI:
         from pydantic_ai.direct import model_request_stream
 
         self._check_prefill(request.messages[-1])
+        self._check_urls(request)
         async with (
             answers_closed(),
             model_request_stream(
                 self.model,
-                _messages(request),
+                _messages(request, self._issuer),
                 model_settings=self._settings(request),
                 model_request_parameters=_parameters(request, mode),
                 instrument=False,
             ) as stream,
         ):
             ended = False
+            if self._scheme in _GOOGLE and request.options.logprobs is not None:
+                told: Any = stream
+                told._response = _noting_logprobs(told._response, reading)
             try:
                 async for event in stream:
                     reading.begun()
@@ -108,6 +116,8 @@ class PydanticAI:
                 ended = True
             finally:
                 _take(stream.get(), reading, ended=ended)
+        if reading.state:
+            reading.state["issuer"] = self._issuer
         if request.schema is not None and mode == "tool":
             reading.take_output_call()
 
@@ -115,6 +125,9 @@ class PydanticAI:
         from pydantic_ai import exceptions as theirs
 
         refused = getattr(error, "provider_error_code", None) == FILTERED
+        unsupported = type(error) is RuntimeError and str(error).startswith("Unsupported ")
+        if unsupported or isinstance(error, NotImplementedError | theirs.UserError):
+            return ErrorFacts(ModelRejected, str(error), unbilled=True)  # before it was sent
         if isinstance(error, theirs.ContentFilterError) or refused:
             kind: type[ModelError] = ModelRefused
         elif isinstance(error, theirs.ModelAPIError | theirs.UnexpectedModelBehavior):
@@ -138,6 +151,15 @@ class PydanticAI:
             step = "Leave out the assistant's message at the end"
             raise UsageError("mistral: continues no assistant's message here", step)
 
+    def _check_urls(self, request: Request) -> None:
+        """pydantic-ai would fetch these here, with this machine's address and rights."""
+        for file in (file for message in request.messages for file in message.files):
+            pdf_or_image = file.media_type.startswith("image/") or file.media_type == PDF
+            fetched = not pdf_or_image if self._scheme in ("anthropic", "mistral") else False
+            if file.url is not None and (fetched or self._scheme == "google"):
+                step = "Give its path or its bytes"
+                raise UsageError(f"{self._scheme}: takes no {file.media_type} by its URL", step)
+
     def _settings(self, request: Request) -> Any:
         options = request.options
         given = {
@@ -145,24 +167,33 @@ class PydanticAI:
             "top_p": options.top_p,
             "max_tokens": options.max_tokens,
             "stop_sequences": list(options.stop) or None,
-            "seed": request.seed,
+            "seed": request.seed if self._takes_seed(request) else None,
             "max_retries": 0,
             "cache": options.prompt_cache or None,
             "tool_choice": _choice(options.tool_choice),
         }
         settings = {name: value for name, value in given.items() if value is not None}
         settings |= self._reasoning(options) | self._logprobs(options)
+        if options.prompt_cache and not self.model.profile.get("supports_cache"):
+            warn_not_sent(f"{self._scheme}:{self.model.model_name}", "prompt_cache")
         for name in settings.keys() & self._refused():
             raise UsageError(f"{self.model.model_name} does not take {name}", "Leave it out")
         return settings | self._extra(options)
 
     def _refused(self) -> frozenset[str]:
-        """What pydantic-ai would leave out. A seed goes only where there is one."""
+        """What pydantic-ai would leave out."""
         profile = self.model.profile
         always = profile.get("openai_supports_reasoning_effort_none") is False
         reasons = profile.get("openai_supports_reasoning") and always
         unsupported = frozenset[str](self.model.unsupported_settings)
-        return (unsupported | (_NOT_REASONING if reasons else frozenset())) - {"seed"}
+        return unsupported | (_NOT_REASONING if reasons else frozenset())
+
+    def _takes_seed(self, request: Request) -> bool:
+        """Samples have one in any case, so that they differ, also in the cache of replies."""
+        takes = "seed" not in self.model.unsupported_settings
+        if request.seed is not None and not takes:
+            warn_not_sent(f"{self._scheme}:{self.model.model_name}", "seed")
+        return takes
 
     def _reasoning(self, options: Options) -> dict[str, Any]:
         if options.reasoning is None:
@@ -183,10 +214,8 @@ class PydanticAI:
     def _extra(self, options: Options) -> dict[str, Any]:
         """pydantic-ai's settings by their names; any other is a field of the request's body."""
         settings: dict[str, Any] = {}
-        body: dict[str, Any] = {}
-        for name, value in options.extra.items():
-            if name in _OURS:
-                raise UsageError(f"extra has {name!r}", "Give it in the options or the request")
+        extra, body = extra_of(options)
+        for name, value in extra.items():
             (settings if name in self._known else body)[name] = value
         if not body:
             return settings
@@ -195,7 +224,7 @@ class PydanticAI:
                 f"{self._scheme} does not take {', '.join(map(repr, body))} in extra",
                 "Use the names of pydantic-ai's settings for this provider",
             )
-        return settings | {"extra_body": {**body, **settings.pop("extra_body", {})}}
+        return settings | {"extra_body": body}
 
 
 def _choice(given: str | None) -> str | list[str] | None:
@@ -233,16 +262,50 @@ def _take(response: Any, reading: Reading, *, ended: bool) -> None:
             thoughts.append(part.content)
         elif isinstance(part, ToolCallPart):
             reading.calls[place] = [part.tool_call_id, part.tool_name, part.args_as_json_str()]
+    if reading.calls and (turn := _turn_of(response)):
+        reading.state["turn"] = turn
     reading.text = "".join(texts) or str(details.get("refusal", ""))
     reading.reasoning = "".join(thoughts)
-    reading.finish_reason = response.finish_reason
+    called = bool(reading.calls) and response.finish_reason == "stop"
+    reading.finish_reason = "tool_call" if called else response.finish_reason
     reading.model = response.model_name
-    reading.logprobs = [*_probabilities(probabilities)]
+    reading.logprobs += _probabilities(probabilities)
     usage = response.usage
     if usage.input_tokens or usage.output_tokens:
         output = usage.output_tokens if ended or response.finish_reason is not None else None
         thought = usage.details.get("reasoning_tokens") or usage.details.get("thoughts_tokens") or 0
-        reading.tokens = counts(usage.input_tokens, output, usage.cache_read_tokens, thought)
+        read, kept = usage.cache_read_tokens, usage.cache_write_tokens
+        reading.tokens = counts(usage.input_tokens, output, read, thought, kept)
+
+
+def _turn_of(response: Any) -> list[Any]:
+    """As JSON, if its provider wants more of it back than texts and calls: signed thoughts, ids."""
+    from pydantic_ai.messages import ModelMessagesTypeAdapter, ThinkingPart
+
+    def is_marked(part: Any) -> bool:
+        marks = (getattr(part, name, None) for name in ("signature", "id", "provider_details"))
+        return any(marks) or (
+            isinstance(part, ThinkingPart) and response.provider_name == "mistral"
+        )
+
+    if not any(map(is_marked, response.parts)):
+        return []
+    # Thoughts without a signature would be sent as a text of the user.
+    parts = [p for p in response.parts if is_marked(p) or not isinstance(p, ThinkingPart)]
+    bare = {"__all__": {"usage", "timestamp", "finish_reason"}}
+    return ModelMessagesTypeAdapter.dump_python(  # type: ignore[no-any-return]
+        [replace(response, parts=parts)], mode="json", exclude_none=True, exclude=bare
+    )
+
+
+async def _noting_logprobs(chunks: Any, reading: Reading) -> AsyncIterator[Any]:
+    """pydantic-ai does not read Google's from a stream."""
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            for candidate in chunk.candidates or ():
+                if candidate.logprobs_result is not None:
+                    reading.logprobs += _probabilities(candidate.logprobs_result.model_dump())
+            yield chunk
 
 
 def _probabilities(told: Any) -> list[TokenProbability]:
@@ -261,13 +324,16 @@ def _probabilities(told: Any) -> list[TokenProbability]:
     ]
 
 
-def _messages(request: Request) -> list[Any]:
+def _messages(request: Request, issuer: str) -> list[Any]:
     """Turns of one side that follow each other are one message there."""
     from pydantic_ai import messages as theirs
 
     names = {call.id: call.name for message in request.messages for call in message.calls}
     found: list[Any] = []
     for message in request.messages:
+        if turn := state_for(issuer, message).get("turn"):
+            found += theirs.ModelMessagesTypeAdapter.validate_python(turn)
+            continue
         if message.role == "assistant":
             texts = [theirs.TextPart(message.content)] if message.content else []
             calls = [theirs.ToolCallPart(c.name, c.arguments, c.id) for c in message.calls]
@@ -332,27 +398,3 @@ def _definition(tool: Tool, kind: Any = "function") -> Any:
         description=tool.description,
         kind=kind,
     )
-
-
-@asynccontextmanager
-async def answers_closed() -> AsyncGenerator[None, None]:
-    """Close every HTTP response that this attempt opened.
-
-    The SDKs of Google and Mistral do more between the head of a response and its stream. A cancel
-    at that moment would leave the connection open, and the server generating and charging.
-    """
-    opened: list[Any] = []
-    token = _opened.set(opened)
-    try:
-        yield
-    finally:
-        _opened.reset(token)
-        for answer in opened:
-            await answer.aclose()
-
-
-async def note(answer: Any) -> None:
-    """An event hook for httpx: a response has begun."""
-    opened = _opened.get()
-    if opened is not None:
-        opened.append(answer)

@@ -1,4 +1,4 @@
-"""Thoughts that a model writes into its text, between `<think>` and `</think>` at the beginning.
+"""Thoughts that come with a reply: between `<think>` and `</think>`, or in details of their own.
 
 Servers that know their model send thoughts apart. Others leave the tags in the text, so they are
 taken out here, piece by piece: a stream must not show thoughts as the answer and call them
@@ -7,7 +7,8 @@ thoughts only at the end.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 OPEN, CLOSE = "<think>", "</think>"
 
@@ -50,3 +51,16 @@ class ThinkTags:
 def _begun(text: str) -> int:
     """How many characters at the end may be the beginning of the closing tag."""
     return next((n for n in range(len(CLOSE) - 1, 0, -1) if text.endswith(CLOSE[:n])), 0)
+
+
+def take_detail(piece: Mapping[str, Any], found: list[dict[str, Any]]) -> None:
+    """OpenRouter's form, with signatures: pieces of one detail have the same index."""
+    last = found[-1] if found else {}
+    if "index" not in piece or any(piece.get(n) != last.get(n) for n in ("index", "type")):
+        return found.append(dict(piece))
+    for name, value in piece.items():
+        if name in ("text", "summary", "data") and isinstance(value, str):
+            last[name] = (last.get(name) or "") + value
+        elif value is not None:
+            last[name] = value
+    return None

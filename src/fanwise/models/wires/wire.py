@@ -8,7 +8,12 @@ connection, so a cancelled call frees the server at its next token.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+import functools
+import logging
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -23,11 +28,12 @@ from fanwise.errors import (
     ModelRateLimited,
     ModelRejected,
     ModelUnreachable,
+    UsageError,
 )
 from fanwise.kernel import meter
 from fanwise.models import pieces
 from fanwise.models.names import SchemaMode
-from fanwise.models.port import Request, TokenProbability, Tokens
+from fanwise.models.port import Message, Options, Request, TokenProbability, Tokens
 
 MODES: tuple[SchemaMode, ...] = get_args(SchemaMode)
 MOST_TOKENS = 10**12
@@ -37,6 +43,32 @@ MOST_EVENT = 64_000_000
 """Bytes of one event: a whole reply in one piece fits, each character escaped."""
 OUTPUT_TOOL = "reply"
 """The tool whose arguments are the reply, where a schema is asked for as a tool call."""
+_PLACES = {
+    "Connect another model": "model",
+    "Give it as the prompt": "messages input contents system instructions",
+    "Give `tools` of the request": "tools functions",
+    "Give `tool_choice` of the options": "tool_choice function_call",
+    "Give `schema` of the request": "response_format output_format output_config text",
+    "Give `max_tokens` of the options": "max_tokens max_completion_tokens max_output_tokens",
+    "Give `temperature` of the options": "temperature",
+    "Give `top_p` of the options": "top_p",
+    "Give `stop` of the options": "stop stop_sequences",
+    "Give `reasoning` of the options": "reasoning_effort effort",
+    "Give `logprobs` of the options": "logprobs top_logprobs",
+    "Give `seed` of the request": "seed random_seed",
+    "Replies are always streamed": "stream stream_options",
+    "Ask several times": "n",
+    "Give `retry` to `ask`": "max_retries",
+    "Give `timeout` to `ask`": "timeout request_timeout first_event_timeout",
+}
+OURS = {name: step for step, names in _PLACES.items() for name in names.split()}
+"""Fields that `extra` may not set, and what to do instead."""
+FINER = dict.fromkeys(("thinking", "thinking_config", "reasoning"), "reasoning")
+FINER["cache"] = "prompt_cache"
+"""Fields that say more than an option does: they may be set in its place, not beside it."""
+_log = logging.getLogger(__name__)
+_opened: ContextVar[list[Any] | None] = ContextVar("fanwise_answers", default=None)
+_PREFIX = re.compile("^(openai|anthropic|google|mistral)_")
 IN_WORDS = "Answer only with JSON that matches this schema, and with nothing around it:\n\n{schema}"
 
 
@@ -49,6 +81,11 @@ class Endpoint(NamedTuple):
     key: str | None
     max_tokens_field: str | None = None
     schema_mode: SchemaMode | None = None
+
+    @property
+    def issuer(self) -> str:
+        """Who can read the state that comes with a reply."""
+        return f"{self.scheme} {self.base_url}"
 
     def __repr__(self) -> str:
         """Without the key: a traceback with its locals may go anywhere."""
@@ -83,6 +120,8 @@ class Reading:
         self.calls: dict[int, list[str]] = {}
         """By their place in the answer: id, name, and arguments as JSON."""
         self.logprobs: list[TokenProbability] = []
+        self.state: dict[str, Any] = {}
+        """What goes back to the provider with a turn that has calls; `issuer` says to whom."""
         self.tokens = Tokens()
         """Of a stream that broke, the output is unknown: what was told is what it was so far."""
         self.first_token_s: float | None = None
@@ -127,6 +166,9 @@ class Reading:
         if not self.calls and self.finish_reason == "tool_call":
             self.finish_reason = "stop"
 
+    def state_as_json(self) -> str:
+        return msgspec.json.encode(self.state).decode() if "issuer" in self.state else ""
+
     @property
     def ran_s(self) -> float:
         """Seconds since the request."""
@@ -149,6 +191,38 @@ class Wire(Protocol):
         """Close its connections."""
 
 
+def extra_of(options: Options) -> tuple[dict[str, Any], dict[str, Any]]:
+    """`extra`, and its `extra_body`. `UsageError` for a field that has a place of its own.
+
+    It would override what the options say, and a reply would be cached under the wrong ones.
+    """
+    extra = dict(options.extra)
+    body = extra.pop("extra_body", None) or {}
+    if not isinstance(body, Mapping):
+        raise UsageError(f"extra_body is {body!r}", "Give a mapping")
+    for name in (*extra, *body):
+        plain = _PREFIX.sub("", name)
+        if plain in OURS:
+            raise UsageError(f"extra has {name!r}", OURS[plain])
+        if getattr(options, FINER.get(plain, ""), None):
+            raise UsageError(f"extra has {name!r} beside {FINER[plain]}", "Give one of them")
+    return extra, dict(body)
+
+
+def state_for(issuer: str, message: Message) -> dict[str, Any]:
+    """What came with this turn, if it came from there."""
+    if not message.provider_state:
+        return {}
+    state = msgspec.json.decode(message.provider_state, type=dict[str, Any])
+    return state if state.get("issuer") == issuer else {}
+
+
+@functools.cache
+def warn_not_sent(model: str, feature: str) -> None:
+    """Once for each model, because this is cached."""
+    _log.warning("%s takes no %s: it is not sent", model, feature)
+
+
 async def bound_events(response: Any) -> None:
     """An event hook for httpx. The SDKs gather an event up to its blank line, however long it is.
 
@@ -169,10 +243,37 @@ async def _bounded(chunks: Callable[..., AsyncIterator[bytes]], *size: int) -> A
         yield chunk
 
 
-def counts(sent: object, written: object, cached: object, thought: object) -> Tokens:
+@asynccontextmanager
+async def answers_closed() -> AsyncGenerator[None, None]:
+    """Close every HTTP response that this attempt opened.
+
+    The SDKs of Google and Mistral do more between the head of a response and its stream. A cancel
+    at that moment would leave the connection open, and the server generating and charging.
+    """
+    opened: list[Any] = []
+    token = _opened.set(opened)
+    try:
+        yield
+    finally:
+        _opened.reset(token)
+        for answer in opened:
+            await answer.aclose()
+
+
+async def note(answer: Any) -> None:
+    """An event hook for httpx: a response has begun."""
+    opened = _opened.get()
+    if opened is not None:
+        opened.append(answer)
+
+
+def counts(
+    sent: object, written: object, cached: object, thought: object, kept: object = 0
+) -> Tokens:
     """The tokens that a server reports, as far as they can be true: other numbers are unknown."""
-    sent, written, cached, thought = map(_count, (sent, written, cached, thought))
-    return Tokens(sent, written, min(cached or 0, sent or 0), thought or 0)
+    sent, written, cached, thought, kept = map(_count, (sent, written, cached, thought, kept))
+    read = min(cached or 0, sent or 0)
+    return Tokens(sent, written, read, thought or 0, min(kept or 0, (sent or 0) - read))
 
 
 def _count(told: object) -> int | None:
