@@ -12,6 +12,7 @@ import pytest
 from fanwise.errors import BadTarget, CandidateUnfit, NoCandidates, UsageError
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.candidates.collect import from_branches, from_files
+from fanwise.optimize.candidates.imports_of_tests import judges_by_import
 from fanwise.optimize.candidates.judges import files_named
 from fanwise.optimize.candidates.placement import Placement, count_lines, place
 from fanwise.optimize.candidates.target import Target
@@ -134,9 +135,18 @@ def test_nothing_found_and_nothing_to_tell_are_errors_that_say_what(
         from_branches("perf/*", repo=tmp_path)
     with pytest.raises(BadTarget, match="has no nothing"):
         from_files("a.py", folder=tmp_path, target=Target(TARGET.file, "nothing"), top=repo)
-    (tmp_path / "a.py").write_bytes(b"\xff")
-    with pytest.raises(UsageError, match="not UTF-8"):
-        from_files("a.py", folder=tmp_path, target=TARGET, top=repo)
+
+
+def test_a_binary_file_among_the_candidates_is_unfit_and_stops_nobody(
+    repo: Path, tmp_path: Path
+) -> None:
+    write(tmp_path / "given" / "a.py", FASTER)
+    (tmp_path / "given" / "b.pyc").write_bytes(b"\xff\x00")
+    good, bad = from_files("given/*", folder=tmp_path, target=TARGET, top=repo)
+    with new_workspace(repo) as workspace:
+        with pytest.raises(CandidateUnfit, match="not UTF-8 text"):
+            place(workspace, bad, TARGET)
+        assert place(workspace, good, TARGET).files == (TARGET.file,)
 
 
 def test_each_kind_is_put_into_the_workspace_and_comes_out_as_a_patch(repo: Path) -> None:
@@ -255,7 +265,7 @@ def test_the_files_that_a_run_names_are_judges(repo: Path, tmp_path: Path) -> No
     }
     write(tmp_path / "a.py", FASTER)
     plan = RunnableOptimize(Document("x.yaml", tmp_path, {"optimize": spec}))
-    assert plan.case.judges == ["tests/test_graph.py", "bench.py"]
+    assert {"tests/test_graph.py", "bench.py", "conftest.py"} <= set(plan.case.judges)
 
 
 def test_the_target_itself_may_be_in_a_folder_of_tests(tmp_path: Path) -> None:
@@ -304,3 +314,53 @@ def test_lines_are_counted_in_hunks_only() -> None:
     first = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n--- gone\n+++ new\n same\n"
     patch = f"{first}--- a/y\n+++ b/y\n@@ -1 +0,0 @@\n-x\n"
     assert count_lines(patch) == 3
+
+
+TESTED = {
+    "calc.py": "from helper import double\nimport config\n\ndef uniq(words):\n    return words\n",
+    "helper.py": "def double(n):\n    return 2 * n\n",
+    "config.py": "",
+    "other.py": "",
+    "testcalc.py": "import unittest\nfrom calc import uniq\nfrom check_tools import same\n",
+    "check_tools.py": "import deeper.lists as lists, helper\n",
+    "deeper/__init__.py": "",
+    "deeper/lists.py": "from . import more\n",
+    "deeper/more.py": "",
+    "tests.py": "",
+    "testing/data.py": "",
+    "specs/verify_calc.py": "import only_specs\n",
+    "only_specs.py": "",
+    "pytest.ini": "[pytest]\npython_files =\n    verify_*.py\n    also_*.py\n",
+}
+
+
+def test_what_tests_import_and_the_target_does_not_judges(tmp_path: Path) -> None:
+    for name, text in TESTED.items():
+        write(tmp_path / name, text)
+    found = judges_by_import(tmp_path, "calc.py", "python -m unittest discover -p 'ot*er.py'")
+    assert found == {
+        "testcalc.py", "tests.py", "testing/data.py", "check_tools.py", "deeper/__init__.py",
+        "deeper/lists.py", "deeper/more.py", "specs/verify_calc.py", "only_specs.py", "other.py",
+    }  # fmt: skip
+    inside = judges_by_import(tmp_path, "deeper/lists.py", "pytest")
+    assert "deeper/more.py" not in inside
+    assert "check_tools.py" in inside
+
+
+def test_a_patch_that_edits_tests_of_unittest_is_judged_by_the_originals(tmp_path: Path) -> None:
+    files = {
+        "calc.py": "def uniq(words):\n    return list(words)\n\n\ndef tax(x):\n    return x * 2\n",
+        "testcalc.py": "from shared import TAX\n",
+        "shared.py": "TAX = 4\n",
+    }
+    repo = make_repo(tmp_path / "repo", files)
+    judges = judges_by_import(repo, "calc.py", "python -m unittest discover")
+    with new_workspace(repo) as workspace:
+        for name in files:
+            write(workspace.root / name, "changed = 1\n")
+        patch = workspace.diff().decode()
+    given = Candidate(key="a", name="a", kind="patch", content=patch)
+    with new_workspace(repo) as workspace:
+        placed = place(workspace, given, Target("calc.py", "uniq"), judges=judges)
+        assert placed.files == ("calc.py",)
+        assert sorted(placed.left_out) == ["shared.py", "testcalc.py"]

@@ -17,8 +17,12 @@ from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.checking.report import TestReport, difference, settled, unusable
 from fanwise.optimize.checking.run_tests import baseline_report, check_tests, test_report
 from fanwise.optimize.checking.static_checks import Finding, check_applies, check_compiles
+from fanwise.optimize.differential.baseline import _nothing
+from fanwise.optimize.differential.recording import CallRecording
+from fanwise.optimize.run.original import not_compared
+from fanwise.optimize.run.trial import beside_target
 from fanwise.workspaces import Workspace, WorkspacePool
-from tests.optimize.support import code, unchanged
+from tests.optimize.support import code, new_workspace, unchanged
 from tests.workspaces.support import make_repo, write
 
 BARE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # for the sake of speed
@@ -321,3 +325,57 @@ def test_a_subfolder_is_where_its_tests_run(tmp_path: Path) -> None:
     write(repo / "part/new.txt", "untracked\n")
     with WorkspacePool(repo / "part", slots=1) as pool, pool.workspace() as workspace:
         assert report(workspace).tests == {"test_shop.py::test": "passed"}
+
+
+def said(count: int, end: str = "OK", code: int = 0) -> TestReport:
+    """A run of unittest, as far as it can be seen."""
+    output = f"....\n----\nRan {count} tests in 0.012s\n\n{end}"
+    return TestReport(tests=None, exit_code=code, output=output)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "why"),
+    [
+        (said(3), ""),
+        (said(2), "Ran 2 tests, OK (Ran 3 tests, OK on the original)"),
+        (
+            said(3, "OK (skipped=3)"),
+            "Ran 3 tests, OK (skipped=3) (Ran 3 tests, OK on the original)",
+        ),
+        (
+            TestReport(tests=None, exit_code=0),
+            "no tests were counted (Ran 3 tests, OK on the original)",
+        ),
+    ],
+)
+def test_fewer_tests_of_unittest_are_a_failure(candidate: TestReport, why: str) -> None:
+    assert difference(said(3), candidate)[0] == why
+
+
+def test_what_a_candidate_changes_beside_the_target_is_told(tmp_path: Path) -> None:
+    text = "import os\n\n\ndef uniq(words):\n    return words\n\n\ndef tax(x):\n    return x * 2\n"
+    repo = make_repo(tmp_path / "repo", {"calc.py": text, "other.py": "A = 1\n"})
+    target = Target("calc.py", "uniq")
+    with new_workspace(repo) as workspace:
+        write(workspace.root / "calc.py", text.replace("return words", "return [*words]"))
+        assert beside_target(workspace, ("calc.py",), target) == ()
+        write(workspace.root / "calc.py", text.replace("x * 2", "x * 3"))
+        assert beside_target(workspace, ("calc.py",), target) == ("the rest of calc.py",)
+        files = ("calc.py", "other.py")
+        assert beside_target(workspace, files, target) == ("the rest of calc.py", "other.py")
+        assert beside_target(workspace, files, None) == files
+
+
+def test_what_no_check_sees_is_said(tmp_path: Path) -> None:
+    text = "def plain():\n    return 'async '\n\n\nasync def late():\n    return 1\n"
+    with new_workspace(make_repo(tmp_path / "repo", {"mod.py": text})) as workspace:
+        plain = not_compared(workspace, Target("mod.py", "plain"))
+        late = not_compared(workspace, Target("mod.py", "late"))
+    assert plain == "not compared: what it writes to files"
+    assert late == f"{plain}, and when it lets other tasks run"
+
+
+def test_calls_that_cannot_be_stored_say_why() -> None:
+    why = {"TypeError: cannot pickle 'socket' object": 3}
+    found = _nothing(CallRecording(folder="", calls=0, seen=3, unstorable=why))
+    assert "no call of it could be stored (TypeError: cannot pickle 'socket'" in found.problem

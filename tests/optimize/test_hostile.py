@@ -16,6 +16,7 @@ from tests.optimize.sleepy import judge, make_sleepy, variant
 from tests.optimize.support import code, unchanged
 from tests.processes.support import box, eventually_now, no_box, state
 from tests.workspaces.support import git, write
+from tests.workspaces.test_interpreter import make_environment
 
 __all__ = ["box", "no_box"]
 
@@ -36,7 +37,7 @@ SAYS = {
     "a_sleeps": ("did not end within",),
     "b_forks": ("processes",),
     "c_allocates": ("memory",),
-    "d_prints": ("wrote more output", "did not end within"),  # a busy machine needs long for 64 MB
+    "d_prints": ("wrote more output",),
     "e_writes": ("outside of its workspace",),
     "f_connects": ("network",),
     "g_kills": ("SIGKILL",),
@@ -99,13 +100,16 @@ def test_a_time_out_leaves_no_grandchild(tmp_path: Path) -> None:
 
 
 SECRET = "sk-that-no-candidate-may-read"
+MARK = "what-it-said"
 STEALS = """
 import pathlib
+found = []
 for path in {places!r}:
     try:
-        raise ValueError(pathlib.Path(path).read_text())
+        found.append(pathlib.Path(path).read_text())
     except OSError:
-        pass
+        found.append("nothing")
+raise ValueError("-".join(["what", "it", "said"]), found)
 """
 
 
@@ -114,22 +118,32 @@ for path in {places!r}:
 def test_a_secret_of_the_user_is_in_no_file_that_the_run_wrote(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A candidate reads keys and raises an error with them: they would be in journal and prompt."""
-    repo = make_sleepy(tmp_path / "project")
+    """A candidate reads keys and raises an error with them: they would be in journal and prompt.
+
+    The project is installed into its own environment as `pip install -e` does it.
+    """
+    repo = make_sleepy(tmp_path / "project", **{".gitignore": ".venv/\n.env\n__pycache__/\n"})
+    other = tmp_path / "other"
+    write(other / "module.py", "")
+    make_environment(repo / ".venv", repo, other)
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     with tempfile.TemporaryDirectory(dir=Path.home(), prefix=".fanwise-") as home:
-        places = [f"{home}/id_rsa", f"{repo}/.env", f"{tmp_path}/elsewhere"]
+        places = [f"{home}/id_rsa", f"{repo}/.env", f"{tmp_path}/elsewhere", f"{other}/.env"]
         for place in places:
             write(Path(place), SECRET)
+        git(repo, "config", "remote.origin.url", f"https://{SECRET}@example.org")
+        places.append(f"{repo}/.git/config")
         steals = variant("steals") + "\n" + STEALS.format(places=places)
         write(tmp_path / "candidates" / "a.py", steals)
         write(tmp_path / "candidates" / "b.py", variant("good"))
         monkeypatch.chdir(tmp_path)
         result = judge(tmp_path, fields={"sandbox": True, "timeout": 120}, run="steal")
-        assert len(result.verdicts) == 2
+        assert [each.status for each in result.verdicts] == ["rejected", "undecided"]
         wrote = [each for each in tmp_path.rglob("*") if each.is_file() and str(each) not in places]
         wrote += [each for each in cache.rglob("*") if each.is_file()]
-        assert len(wrote) > 5
-        assert [str(each) for each in wrote if SECRET.encode() in each.read_bytes()] == []
+        has = {each: each.read_bytes() for each in wrote}
+        assert [str(each) for each, data in has.items() if MARK.encode() in data] != []
+        assert [str(each) for each, data in has.items() if SECRET.encode() in data] == []
 
 
 def test_without_a_sandbox_nothing_of_a_candidate_runs(tmp_path: Path, no_box: None) -> None:

@@ -107,3 +107,38 @@ def test_without_a_target_only_repeated_calls_are_measured_unless_that_is_allowe
     allowed = {"fields": {"allow_repeated": True}}
     result = judge(tmp_path / "two", {"command": "python bench.py"}, target=None, **allowed)
     assert statuses(result)["fast"] == "accepted", result.table()
+
+
+LEAVES = WORK.replace(
+    "    found = 0\n",
+    "    import os, sys\n    if sys.argv[0].endswith('bench.py'):\n        os._exit(0)\n"
+    "    found = 0\n",
+)
+SPREAD = """
+from work import total
+
+for n in range(40):
+    total(30000 + n)
+print("done in", 1.5, "s")
+"""
+
+
+@pytest.mark.parametrize(
+    ("printing", "status"), [(False, "undecided"), pytest.param(True, "rejected", marks=slow)]
+)
+def test_who_leaves_the_benchmark_early_does_not_win(
+    tmp_path: Path, printing: bool, status: str
+) -> None:
+    """No call is made twice there, so new calls are not timed by themselves."""
+    bench = SPREAD if printing else SPREAD.rpartition("print")[0]
+    make_repo(tmp_path / "project", {"work.py": WORK, "check.py": TESTS, "bench.py": bench})
+    write(tmp_path / "candidates" / "leaves.py", f"# path: work.py\n{LEAVES}")
+    [verdict] = optimize_sync(
+        "work.py::total", "candidates/*", "python check.py", repo="project", folder=tmp_path, cap=2,
+        bench={"budget": "300s", "command": "python bench.py"},
+    ).verdicts  # fmt: skip
+    assert verdict.speed is not None
+    assert verdict.speed.ratio > 1.3
+    assert verdict.status == status, verdict.reason
+    wanted = "it prints something else" if printing else "makes 0 calls of the target"
+    assert wanted in verdict.reason

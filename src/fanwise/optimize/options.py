@@ -24,6 +24,8 @@ OPTIONS = (
     declare("optimize", "--accept RATIO", "The smallest speed-up that counts. Default: 1.05."),
     declare("optimize", "--allow-slower", "Accept what is slower for calls of some sizes, too."),
     declare("optimize", "--allow-repeated", "Accept what --bench shows for repeated calls only."),
+    declare("optimize", "--strict", "Let differences in calls that nobody makes reject, too."),
+    declare("optimize", "--allow NAME …", "Allow a difference, as a verdict names it. Repeatable."),
     declare("optimize", "--slots N", "Workspaces at once. Default: 4."),
     declare("optimize", "--repo FOLDER", "The repository. Default: the working directory."),
     declare("optimize", "--dirty", "Start from the work tree instead of HEAD."),

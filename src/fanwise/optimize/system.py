@@ -39,6 +39,8 @@ KEY = "optimize"
 class RunnableOptimize:
     """A file that can be run. The constructor checks all of it."""
 
+    stays_here = True
+
     def __init__(
         self,
         document: Document,

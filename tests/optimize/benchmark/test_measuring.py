@@ -199,6 +199,81 @@ def test_a_clock_that_is_turned_back_and_figures_that_are_printed_change_nothing
     assert forging.seconds > plain.seconds / 10
 
 
+def test_a_clock_that_is_replaced_in_the_frame_of_the_caller_gains_nothing(
+    folder: Path, original: Site, recorded: RecordedCalls
+) -> None:
+    clock = SLOW.replace(
+        "    out = 0\n",
+        "    space = sys._getframe(1).f_globals\n"
+        "    if '_timed' in space and 'slow' not in space:\n"
+        "        space['slow'], real = 1, space['perf_counter_ns']\n"
+        "        space['perf_counter_ns'] = lambda: real() // 50\n"
+        "    out = 0\n",
+        1,
+    )
+    forged = version(folder, "clock", f"import sys\n{clock}")
+    speed = asyncio.run(compare_speed(original, forged, recorded, SETTINGS))
+    assert speed.ratio > 10, "it lies"
+    assert (speed.decision, speed.rounds) == ("undecided", 8)
+    assert speed.reason == "its process takes longer than its figures say"
+
+
+PREPARES = """
+import os, re, sys
+
+found = []
+def look(frame):
+    while frame is not None:
+        for each in frame.f_locals.values():
+            for path in re.findall("'(/[^']+)'", repr(each)):
+                if os.path.isfile(path) and not path.endswith(".py"):
+                    found.append(open(path, errors="replace").read())
+        frame = frame.f_back
+look(sys._getframe())
+for fd in range(3, 100):
+    try:
+        os.set_blocking(fd, False)
+        found.append(repr(os.read(fd, 1 << 20)))
+    except OSError:
+        pass
+    try:
+        os.set_blocking(fd, True)
+    except OSError:
+        pass
+try:
+    keeper = os.open(f"/proc/{os.getppid()}/fd/0", os.O_RDONLY | os.O_NONBLOCK)
+    found.append(repr(os.read(keeper, 1 << 20)))
+except OSError:
+    pass
+here = [each for each in found if '"call":' in each]
+if here:
+    raise RuntimeError(f"the calls are here: {here[0][:200]}")
+"""
+
+
+@pytest.mark.skipif(bool(unusable()), reason=unusable() or "there is one")
+def test_the_calls_cannot_be_reached_while_the_target_is_imported(
+    folder: Path, original: Site, recorded: RecordedCalls
+) -> None:
+    prepares = version(folder, "prepares", PREPARES + FAST)
+
+    async def main() -> Measurement | NoFigure:
+        meter = Stopwatch(recorded, replace(SETTINGS, sandbox=True))
+        await meter.calibrate(original)
+        return await meter.measure(prepares, 17)
+
+    assert isinstance(asyncio.run(main()), Measurement), "it fails if it finds them"
+
+
+def test_what_an_import_takes_is_seen_from_outside(
+    folder: Path, original: Site, recorded: RecordedCalls
+) -> None:
+    table = version(folder, "table", f"import time\ntime.sleep(0.3)\n{FAST}")
+    speed = asyncio.run(compare_speed(original, table, recorded, SETTINGS))
+    assert speed.decision == "undecided"
+    assert "its import takes" in speed.reason
+
+
 @pytest.mark.parametrize(
     ("code", "why"),
     [

@@ -40,7 +40,7 @@ def test_the_ends_are_those_of_a_bootstrap_or_farther_out(n: int, error: float) 
     assert place_of_low - place(n, error) <= 1 + n // 12, "much wider than it need be"
 
 
-@pytest.mark.parametrize("n", [8, 12, 18, 27, 40, 60])
+@pytest.mark.parametrize("n", [8, 12, 18, 27, 40, 60, 1_500])
 @pytest.mark.parametrize("error", [0.05, 0.005, 0.0008])
 def test_an_end_is_wrong_no_more_often_than_it_says_whatever_the_distribution(
     n: int, error: float

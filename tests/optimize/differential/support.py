@@ -74,7 +74,7 @@ class Original:
             seen = run(
                 observe(
                     site, self.target, base.recording, base.plan, self.settings,
-                    hash_seed=hash_seed, only=base.made, ends=3,
+                    hash_seed=hash_seed, only=base.made, ends=3, names=base.passes[0].names,
                     seconds=dict.fromkeys(base.made, allowed_s),
                 )
             )  # fmt: skip

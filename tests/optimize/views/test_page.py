@@ -260,3 +260,18 @@ def test_a_spec_that_cannot_be_read_any_more_is_no_reason_to_show_nothing() -> N
     for spec in ("null", "{}", '{"file": "x", "folder": "/", "data": {"optimize": {"new": 1}}}'):
         made = report(Results(replace(found.run, spec=spec), found.state))
         assert "2.42 (2.31 to 2.55)" in made.html
+
+
+def test_what_could_not_be_judged_is_not_waiting_and_calls_are_counted_in_print() -> None:
+    passed = Finding(stage="differential", ok=True, calls=1336)
+    results = recorded([verdict("fast", 2.0, findings=(passed,))], waiting=[candidate("lost")])
+    results.state.entries["lost"].error = "NotJudged: 3 of 9 calls were compared"
+    notes = ["1336 of 1400 calls are compared, with 900 different inputs", "n is compared up to 9"]
+    results.state.baseline["recording"] = {"digest": "", "notes": notes}
+    assert results.status(candidate("lost")) == "not judged"
+    lines = report(results).lines
+    assert "Each candidate that passed was compared in 1,336 calls." in lines
+    assert "1336 of 1400 calls are compared, with 900 different inputs." in lines
+    [row] = [line for line in lines if "lost" in line]
+    assert "not judged" in row
+    assert "3 of 9 calls were compared" in row

@@ -25,7 +25,8 @@ from fanwise.optimize.benchmark.pair import (
     Pair,
     TimedValues,
     class_ratios,
-    hides_time,
+    gain_shows,
+    import_cost_s,
     remembers,
 )
 from fanwise.optimize.benchmark.sequential import (
@@ -184,7 +185,8 @@ class Comparison:
 
     def _judge(self, decision: Decision) -> None:
         if wrong := self._values.wrong:
-            self._decide("reject", f"while it is timed, call {wrong[0]} returns something else")
+            what = f"call {wrong[0]} returns" if wrong[0] >= 0 else "it prints"
+            self._decide("reject", f"while it is timed, {what} something else")
         elif decision == "accept" and (slower := self._slower()):
             told = ", ".join(f"{each.text()} (at most {each.high:.2f})" for each in slower)
             self._decide(
@@ -193,19 +195,41 @@ class Comparison:
         elif decision == "accept" and not self._looks.passes(self._new()):
             self._only_repeated = True  # until new calls show the gain by themselves
         elif decision == "accept" and (file := self._changed_file()):
-            self._decide("undecided", f"{ONLY_REPEATED}: {file} is changed while it is timed")
-        elif decision == "accept" and hides_time(self.pairs):
-            self._decide("reject", "its process takes longer than it reports")
+            self._decide("undecided", f"{ONLY_REPEATED}: {file} is written while it is timed")
+        elif decision == "accept" and not gain_shows(self.pairs):
+            if len(self.pairs) >= FIRST:
+                self._decide("undecided", "its process takes longer than its figures say")
+        elif decision == "accept" and (cost := self._unpaid_import()):
+            self._decide("undecided", f"{cost}; {self._told(decision)}")
         elif decision != "undecided" and not (decision == "accept" and self._may_be_slower()):
             self._decide(decision, self._told(decision))
 
+    def _unpaid_import(self) -> str:
+        """What an import costs that a pass over all calls does not gain; empty: there is none."""
+        cost = import_cost_s(self.pairs)
+        ours, theirs = (_median(each) for each in zip(*_passes(self.pairs), strict=True))
+        if self._accept.allow_repeated or ours >= self._accept.speedup * (theirs + cost):
+            return ""
+        after = f"pays after {cost / (ours - theirs):.0f} passes" if ours > theirs else "never pays"
+        return (
+            f"its import takes {_short_s(cost)} longer, and a pass over the calls gains "
+            f"{_short_s(ours - theirs)}, so it {after}; allow repeated calls if that is enough"
+        )
+
     def _changed_file(self) -> str:
-        """A file in which one process may keep results for the next; empty: there is none."""
-        files = (name for pair in self.pairs for name in pair.candidate.changed)
+        """A file in which calls may keep results for others; empty: there is none."""
+        files = (
+            name
+            for pair in self.pairs
+            for name in (
+                *pair.candidate.changed,
+                *(each for each in pair.candidate.made if each not in pair.baseline.made),
+            )
+        )
         return "" if self._accept.allow_repeated else next(files, "")
 
     def _slower(self) -> list[SizeClass]:
-        """Sizes at which it is slower, for all that can be known by now."""
+        """Sizes at which it is slower, for all that can be known by now, and somebody notices."""
         found = () if self._accept.allow_slower else self._classes()
         early = len(self.pairs) < FIRST
         return [
@@ -213,6 +237,15 @@ class Comparison:
             for k, each in enumerate(found)
             if each.high < (1 / OVERWHELMING if early or self._loss_s(k) < NOTICED_S else SLOWER)
         ]
+
+    def _sizes(self) -> str:
+        """How fast it is at each size, with losses that nobody notices."""
+        told = ""
+        for k, each in enumerate(self._classes()):
+            told += f", {each.text()}"
+            if each.high < SLOWER and (loss := self._loss_s(k)) < NOTICED_S:
+                told += f" (which loses {loss * 1e9:.0f} ns in all)"
+        return told
 
     def _loss_s(self, k: int) -> float:
         """How much longer a pass over one size class takes."""
@@ -237,13 +270,23 @@ class Comparison:
         asked = f"{self._accept.speedup:g} times"
         only = f" for new calls; {_ONLY_KNOWN}" if self._remembers else ""
         if decision == "accept":
-            sizes = "".join(f", {each.text()}" for each in self._classes())
+            sizes = self._sizes()
+            if cost := import_cost_s(self.pairs):
+                sizes += f"; its import takes {_short_s(cost)} longer"
             return f"at least {seen.low:.2f} times as fast{only}, and {asked} is asked for{sizes}"
         return f"at most {seen.high:.2f} times as fast{only}, and {asked} is asked for"
 
     def _decide(self, decision: Decision, reason: str) -> None:
         self.decision = decision
         self._reason = reason
+
+
+def _passes(pairs: Sequence[Pair]) -> list[tuple[float, float]]:
+    return [(pair.baseline.seconds, pair.candidate.seconds) for pair in pairs]
+
+
+def _short_s(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
 def _median(values: Sequence[float]) -> float:

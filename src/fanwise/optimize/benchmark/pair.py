@@ -10,10 +10,12 @@ import msgspec
 from fanwise.optimize.benchmark.statistics import place
 from fanwise.optimize.differential.equal import FormMatcher, Tolerance
 
+PRINTED = "-1"
+"""In `forms`, in the place of a call: what a command printed."""
 _SURE = 0.01
 _PART_OF_GAIN = 0.2
-_HIDDEN_S = 0.25
-_HIDDEN_PART = 0.25
+_PART_SHOWN = 0.5
+_IMPORT_NOTICED_S = 0.002
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,16 +31,21 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds for the calls of each size class."""
     forms: Mapping[str, str] = {}
     """What the calls gave while it was timed, as JSON."""
-    told_s: float = 0.0
-    """The total time that the process reports."""
+    claimed_s: float = 0.0
+    """What all that was timed took, by its own figures."""
     wall_s: float = 0.0
-    """The total time, measured from outside."""
+    """What measuring took, seen from another process."""
     cpu_s: float = 0.0
-    """The processor time that the system counted for its processes."""
+    """The processor time that the system counted for that."""
+    import_s: float = 0.0
+    """What importing the target took, seen from another process."""
+    import_cpu_s: float = 0.0
     source: str = ""
     """The digest of the benchmark's own file."""
     changed: tuple[str, ...] = ()
     """Files of the workspace that it changed: something may be kept there for the next process."""
+    made: tuple[str, ...] = ()
+    """The files that were there afterwards and not before."""
     pinned: bool = False
 
 
@@ -79,9 +86,7 @@ def remembers(pairs: Sequence[Pair]) -> bool:
     """
     if not pairs or median(pair.ratio for pair in pairs) <= 1:
         return False
-    more = sorted(each for pair in pairs if (each := _more_for_new(pair)) is not None)
-    end = place(len(more), _SURE) if more else 0
-    return bool(end) and more[end - 1] > 0
+    return _surely([each for pair in pairs if (each := _more_for_new(pair)) is not None]) > 0
 
 
 def _more_for_new(pair: Pair) -> float | None:
@@ -92,26 +97,46 @@ def _more_for_new(pair: Pair) -> float | None:
     return (theirs.new_s - theirs.again_s) - (ours.new_s - ours.again_s) - _PART_OF_GAIN * gain
 
 
-def hides_time(pairs: Sequence[Pair]) -> bool:
-    """Whether the candidate's process took longer than it says, and the original's did not.
+def gain_shows(pairs: Sequence[Pair]) -> bool:
+    """Whether the gain that the candidate's figures claim shows from outside of its process.
 
-    Its figures come from a process that it shares. What cannot be turned back there: the time
-    between its start and its end, and the processor time that the system counted. Both must be
-    too long: a busy machine adds to the first alone, threads add to the second alone.
+    It shares a process with the clock, and can turn that back, but not the processor time that the
+    system counts, which load hardly changes; that must have become less by at least half of what
+    is claimed. A candidate that waits less, or computes in several threads, gains wall-clock time
+    alone. Load moves that as well, so many pairs must show it.
     """
-    hidden = [min(_hidden_wall(pair), _hidden_cpu(pair)) for pair in pairs]
-    return median(hidden) > _HIDDEN_S + _HIDDEN_PART * median(p.baseline.told_s for p in pairs)
+    claims = [p.baseline.claimed_s - p.candidate.claimed_s for p in pairs]
+    claimed = _PART_SHOWN * _quartile(claims)
+    if claimed <= 0:
+        return True
+    before = _quartile([p.baseline.cpu_s for p in pairs])
+    if before - _quartile([p.candidate.cpu_s for p in pairs]) >= claimed:
+        return True
+    return _surely([p.baseline.wall_s - p.candidate.wall_s - claimed for p in pairs]) > 0
 
 
-def _hidden_wall(pair: Pair) -> float:
-    ours, theirs = pair.baseline, pair.candidate
-    return (theirs.wall_s - theirs.told_s) - (ours.wall_s - ours.told_s)
+def import_cost_s(pairs: Sequence[Pair]) -> float:
+    """How much longer the candidate takes to be imported; 0 if that may be noise."""
+    cpu = _at_least([p.candidate.import_cpu_s - p.baseline.import_cpu_s for p in pairs])
+    wall = _at_least([p.candidate.import_s - p.baseline.import_s for p in pairs])
+    found = max(cpu, wall)
+    return found if found > _IMPORT_NOTICED_S else 0.0
 
 
-def _hidden_cpu(pair: Pair) -> float:
-    """Load makes what a process tells longer, and never its processor time."""
-    ours, theirs = pair.baseline, pair.candidate
-    return (theirs.cpu_s - theirs.told_s) - max(0.0, ours.cpu_s - ours.told_s)
+def _surely(values: Sequence[float]) -> float:
+    """A value that the true median is not below; 0 if so few values do not tell."""
+    end = place(len(values), _SURE) if values else 0
+    return sorted(values)[end - 1] if end else 0.0
+
+
+def _at_least(values: Sequence[float]) -> float:
+    """The same, and of few values the least."""
+    return _surely(values) or min(values, default=0.0)
+
+
+def _quartile(values: Sequence[float]) -> float:
+    """The lower one: what disturbs only makes it longer."""
+    return sorted(values)[len(values) // 4]
 
 
 class TimedValues:

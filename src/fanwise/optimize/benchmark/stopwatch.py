@@ -1,13 +1,14 @@
 """What is timed, and how: one side in one fresh process.
 
-The child is `fanwise_child.timing`. It gets its instructions on stdin and answers in one line that
-starts with a secret; what the candidate prints is discarded.
+The child is `fanwise_child.clock_keeper`. It gets its instructions on stdin, and after them the
+calls, and answers in one line that starts with a secret; what the candidate prints is discarded.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-import resource
+import re
 import secrets
 import shlex
 import time
@@ -21,8 +22,8 @@ from fanwise.errors import BenchFailed
 from fanwise.kernel.confined.ending import ending_of
 from fanwise.kernel.confined.settings import Settings
 from fanwise.kernel.in_thread import in_thread
-from fanwise.optimize.benchmark.new_files import Seen, look_at, remove_new
-from fanwise.optimize.benchmark.pair import Measurement
+from fanwise.optimize.benchmark.new_files import Left, Seen, look_at, remove_new
+from fanwise.optimize.benchmark.pair import PRINTED, Measurement
 from fanwise.optimize.benchmark.size_class import CallClass, class_names
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.child_program import Where, run_line, run_program, site_of
@@ -40,7 +41,8 @@ class RecordedCalls(msgspec.Struct, frozen=True, kw_only=True):
 class BenchCommand(msgspec.Struct, frozen=True, kw_only=True):
     """A command of the repository, timed from outside, from its start to its end.
 
-    What it prints is not read: the candidate's code runs in it, and could print what it likes.
+    What it prints must be what the original prints, but for numbers; no figure is read from it:
+    the candidate's code runs in it, and could print what it likes.
     """
 
     line: str
@@ -62,6 +64,8 @@ class BenchCall(msgspec.Struct, frozen=True, kw_only=True):
 Bench = RecordedCalls | BenchCommand | BenchCall
 
 
+HEAD = 12
+"""As in `fanwise_child.clock_keeper`."""
 _TIMES, _LEAST_S = 10.0, 10.0
 """A process may take so many times as long as the original's, and so long in any case."""
 
@@ -143,22 +147,22 @@ class Stopwatch:
         """Measure one side in a new process, which finds nothing of the ones before."""
         await in_thread(self._look_at, where)
         found = await self._measure(where, seed)
-        changed = await in_thread(self._remove_new, where)
+        left = await in_thread(self._remove_new, where)
         if isinstance(found, NoFigure):
             return found
-        return msgspec.structs.replace(found, changed=tuple(changed))
+        return msgspec.structs.replace(found, changed=left.changed, made=left.made)
 
     def _look_at(self, where: Where) -> None:
         site = site_of(where)
         if site.pooled and site.root not in self._files:
             self._files[site.root] = look_at(Path(site.root))
 
-    def _remove_new(self, where: Where) -> list[str]:
+    def _remove_new(self, where: Where) -> Left:
         root = site_of(where).root
-        return remove_new(Path(root), self._files[root]) if root in self._files else []
+        return remove_new(Path(root), self._files[root]) if root in self._files else Left((), ())
 
     async def _measure(self, where: Where, seed: int) -> Measurement | NoFigure:
-        begun, used = time.perf_counter(), _children_s()
+        begun = time.perf_counter()
         if isinstance(self._bench, BenchCommand):
             env = {"PYTHONHASHSEED": str(seed)}
             settings = self._bounded()
@@ -168,11 +172,15 @@ class Stopwatch:
             took = time.perf_counter() - begun
             if not result.ok:
                 return NoFigure(_ending(result, settings))
-            return Measurement(seconds=took, source=_digest_of_files(where, self._bench.line))
+            return Measurement(
+                seconds=took,
+                forms={PRINTED: _printed(result)},
+                source=_digest_of_files(where, self._bench.line),
+            )
         answer = await self._ask(where, seed, msgspec.to_builtins(self._found))
         if isinstance(answer, NoFigure):
             return answer
-        return _measured(answer, time.perf_counter() - begun, _children_s() - used)
+        return _measured(answer, self._found)
 
     async def _ask(
         self, where: Where, seed: int, more: Mapping[str, object]
@@ -180,15 +188,17 @@ class Stopwatch:
         word = secrets.token_hex(8)
         how = {**how_to(self._bench, where), **more, "seed": seed, "core": self._core, "word": word}
         recording = self._bench.recording if isinstance(self._bench, RecordedCalls) else None
+        calls = b"" if recording is None else await in_thread(Path(recording.file).read_bytes)
+        how = {**how, "recorded": recording is not None, "calls": ""}
+        data = msgspec.json.encode(how)
         settings = self._bounded()
         result = await run_program(
             where,
-            "timing",
-            how,
+            "clock_keeper",
+            f"{len(data):{HEAD}}".encode() + data + calls,
             settings,
             python=recording.python if recording else "",
             hash_seed=seed,
-            readable=(recording.folder,) if recording else (),
         )
         return answer_of(result, word, settings)
 
@@ -223,13 +233,7 @@ def answer_of(result: CommandResult, word: str, settings: Settings) -> dict[str,
     return NoFigure(_ending(result, settings))
 
 
-def _children_s() -> float:
-    """The processor time of all processes that we started and that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def _measured(answer: Mapping[str, Any], wall_s: float, cpu_s: float) -> Measurement | NoFigure:
+def _measured(answer: Mapping[str, Any], how: Calibration) -> Measurement | NoFigure:
     try:
         return Measurement(
             seconds=_positive(_typical(answer["samples"])),
@@ -237,14 +241,29 @@ def _measured(answer: Mapping[str, Any], wall_s: float, cpu_s: float) -> Measure
             again_s=_positive(answer["again_ns"]),
             classes=tuple(_positive(_typical(each)) for each in answer["classes"]),
             forms=answer["forms"],
-            told_s=answer["total_ns"] / 1e9,
-            wall_s=wall_s,
-            cpu_s=cpu_s,
+            claimed_s=_claimed_ns(answer, how) / 1e9,
+            wall_s=answer["wall_s"],
+            cpu_s=answer["cpu_s"],
+            import_s=answer["import_s"],
+            import_cpu_s=answer["import_cpu_s"],
             source=answer["source"],
             pinned=answer["pinned"],
         )
     except (KeyError, TypeError, ValueError) as error:
         return NoFigure(f"its measurements are invalid: {error}")
+
+
+def _claimed_ns(answer: Mapping[str, Any], how: Calibration) -> float:
+    """How long all that was timed took, if the figures are true."""
+    passes = zip(how.classes, answer["classes"], strict=False)
+    known = sum(each.loops * sum(samples) for each, samples in passes)
+    return float(known + 3 * how.loops * answer["again_ns"] + how.samples * answer["new_ns"])
+
+
+def _printed(result: CommandResult) -> str:
+    """What a command printed, as JSON, without its numbers: these may be times."""
+    text = re.sub(r"[\d.,:]+", "#", result.stdout.text)
+    return msgspec.json.encode(["digest", hashlib.sha256(text.encode()).hexdigest()]).decode()
 
 
 def _typical(samples: Sequence[float]) -> float:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-Kind = Literal["patch", "file", "function", "branch"]
+Kind = Literal["patch", "file", "function", "branch", "unreadable"]
 How = Literal["given", "proposed", "repaired", "refined"]
 
 
@@ -20,7 +20,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """What people call it: a file's name, a branch, `proposal 3`."""
     kind: Kind
     content: str
-    """A patch, a whole file, the source of a function, or the commit of a branch."""
+    """A patch, a whole file, the source of a function, the commit of a branch, or why a file is
+    none of them."""
     path: str | None = None
     """Of a whole file: which one it replaces, relative to the top of the repository."""
     parent: str | None = None

@@ -43,7 +43,7 @@ def from_files(
             "Write patches or Python files there, or give another pattern",
         )
     shape = _shape(target, top) if target is not None else frozenset()
-    return [_from_file(name, _read(folder / name, name), target, shape) for name in names]
+    return [_from_file(name, folder / name, target, shape) for name in names]
 
 
 def from_branches(patterns: str | Sequence[str], *, repo: Path) -> list[Candidate]:
@@ -82,16 +82,11 @@ def _matching(pattern: str, folder: Path) -> Iterator[str]:
             yield name
 
 
-def _read(path: Path, name: str) -> str:
+def _from_file(name: str, path: Path, target: Target | None, shape: frozenset[str]) -> Candidate:
     try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(
-            f"the candidate {name} is not UTF-8 text: {error}", "Convert it"
-        ) from error
-
-
-def _from_file(name: str, text: str, target: Target | None, shape: frozenset[str]) -> Candidate:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:  # such as a compiled file: the others are judged
+        return Candidate.make(name, "unreadable", f"it is not UTF-8 text: {error}")
     suffix = PurePosixPath(name).suffix
     if suffix in (".patch", ".diff") or (suffix != ".py" and _PATCH.search(text)):
         return Candidate.make(name, "patch", text)
@@ -100,8 +95,8 @@ def _from_file(name: str, text: str, target: Target | None, shape: frozenset[str
             f"nobody can tell what the candidate {name} is",
             "Name it *.patch or *.diff, or *.py for a whole file or a function",
         )
-    if (path := _header(text)) is not None:
-        return Candidate.make(name, "file", text, path=path)
+    if (replaced := _header(text)) is not None:
+        return Candidate.make(name, "file", text, path=replaced)
     if target is None:
         raise UsageError(
             f"nobody can tell which file the candidate {name} replaces",

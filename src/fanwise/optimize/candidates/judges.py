@@ -5,8 +5,9 @@ branches have them beside the change; so such changes are no reason to refuse it
 out, and that is said: it is judged with the tests, the configuration and the benchmark of the
 original, and the patch that comes out has none of them.
 
-By name: test files as pytest collects them, all in folders of tests, the files that configure
-tests, and what Python runs at its start. Whoever knows more files adds their names. Refused is a
+By name: test files as pytest and unittest collect them, all in folders of tests, the files that
+configure tests, and what Python runs at its start. More are found by `imports_of_tests.py`: what
+tests import and the target does not. Refused is a
 new module that would stand in for another: `json.py` at the top of the tree is imported in place
 of the library's, by the tests, by pytest, and by all else that runs there.
 """
@@ -24,8 +25,8 @@ _NAMES = frozenset((
     "setup.cfg", "pyproject.toml", "noxfile.py", "Makefile", ".coveragerc",
     "sitecustomize.py", "usercustomize.py",
 ))  # fmt: skip
-_FOLDERS = frozenset(("tests", "test"))
-_PATTERNS = ("test_*.py", "*_test.py", "*.pth")
+_FOLDERS = frozenset(("tests", "test", "testing"))
+_PATTERNS = ("test*.py", "*_test.py", "*_tests.py", "*.pth")
 
 
 def is_judge(path: str, *, more: Collection[str] = (), own: str | None = None) -> bool:

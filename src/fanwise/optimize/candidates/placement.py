@@ -117,11 +117,16 @@ def _put_function(workspace: Workspace, candidate: Candidate, target: Target | N
     return [target.file]
 
 
+def _put_nothing(_: Workspace, candidate: Candidate, __: Target | None) -> list[str]:
+    raise CandidateUnfit(candidate.content)
+
+
 _PUT: dict[str, Callable[[Workspace, Candidate, Target | None], list[str]]] = {
     "patch": _put_patch,
     "file": _put_file,
     "function": _put_function,
     "branch": _put_branch,
+    "unreadable": _put_nothing,
 }
 
 

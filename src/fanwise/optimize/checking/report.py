@@ -3,11 +3,12 @@
 Tests are compared one by one, by their ids: the same ones ran, and each came out the same. A test
 that no longer runs is a failure, and so is one that now passes: the program does something else.
 Of a command that tells no tests (unittest, a script, a pytest behind something that clears the
-environment, such as tox) there is only its exit code, and that is said.
+environment, such as tox) there are only its exit code and what unittest counts.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -16,6 +17,7 @@ import msgspec
 from fanwise.processes.result import signal_name
 
 _SHOWN = 3
+_UNITTEST = re.compile(r"^(Ran \d+ tests?) in .*\n\s*^(.*)$", re.M)
 _COLLECTING = "collecting "
 NO_TESTS = 5
 """pytest's exit code if it found none."""
@@ -99,9 +101,19 @@ def _by_test(
 
 def _by_code(baseline: TestReport, report: TestReport) -> tuple[str, str]:
     if report.exit_code == baseline.exit_code:
+        ours, theirs = _counts(baseline), _counts(report)
+        if ours and ours != theirs:
+            return f"{theirs or 'no tests were counted'} ({ours} on the original)", report.output
         return "", ""
     code, was = report.exit_code, baseline.exit_code
     return f"the test command exited with code {code} ({was} on the original)", report.output
+
+
+def _counts(report: TestReport) -> str:
+    """What unittest says at its end: how many tests ran, and how many of them were skipped."""
+    return "; ".join(
+        f"{ran}, {end}" if end else ran for ran, end in _UNITTEST.findall(report.output)
+    )
 
 
 def _code(code: int | None) -> str:

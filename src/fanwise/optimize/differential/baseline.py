@@ -9,7 +9,8 @@ nothing can be said of any candidate.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import msgspec
@@ -27,6 +28,9 @@ HASH_SEEDS = (0, 4711)
 LEAST = 10
 """Calls that must be comparable, if that many were planned: fewer say nothing of a candidate."""
 _RECORDED_S = 30.0
+_IN_ORDER_S = 0.2
+"""Ever larger numbers are tried while the original takes no longer for them."""
+_IN_ORDER = re.compile(r"\[.*\] in order, (\d+)")
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +57,11 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
         """The calls that can be compared."""
         kept = set(self.steady)
         return [entry for entry in self.plan.entries if entry.id in kept]
+
+    @property
+    def inputs(self) -> int:
+        """How many different inputs these calls have."""
+        return len({entry.input for entry in self.entries()})
 
     def intact(self) -> bool:
         """Whether the files of calls are those that were made."""
@@ -84,7 +93,7 @@ async def study(
         return _nothing(recording)
     plan = await make_plan(where, target, recording, settings, most=most, seed=seed)
     watch = _Watch(where, target, recording, plan, settings, budget_s)
-    first = await watch.observe(HASH_SEEDS[0])
+    first = await watch.observe(HASH_SEEDS[0], in_order_s=_IN_ORDER_S)
     made, spent = worth_making(plan, first), count_spent(plan, first)
     if len(made) < len(plan.entries) and not first.broken:
         first = await watch.observe(HASH_SEEDS[0], only=made)
@@ -100,9 +109,13 @@ class _Watch(msgspec.Struct, frozen=True):
     settings: Settings
     budget_s: float
 
-    async def observe(self, hash_seed: int, only: Collection[int] | None = None) -> Observations:
+    async def observe(
+        self, hash_seed: int, only: Collection[int] | None = None, in_order_s: float = 0.0
+    ) -> Observations:
         entries = self.plan.entries
         longer = {each.id: _RECORDED_S for each in entries if each.label == "as recorded"}
+        if in_order_s:
+            longer |= {each.id: in_order_s for each in entries if _IN_ORDER.match(each.label)}
         return await observe(
             self.where, self.target, self.recording, self.plan, self.settings,
             hash_seed=hash_seed, only=only, seconds=longer, budget_s=self.budget_s,
@@ -154,7 +167,11 @@ def worth_making(plan: CallPlan, seen: Observations) -> tuple[int, ...]:
     The others are not made again, neither on the original nor on a candidate: one that may do
     anything there may also hang there, and nothing else could be asked of that process.
     """
-    outside = {each.label for each in plan.entries if _merely_fails(each, seen)}
+    outside = {
+        each.label
+        for each in plan.entries
+        if _merely_fails(each, seen) or not _is_like_its_list(each, seen)
+    }
     asked = {each.id: each.label for each in plan.entries if each.level == "probe"}
     refused = {label for number, label in asked.items() if not _returned(number, seen)}
     return tuple(
@@ -167,8 +184,12 @@ def worth_making(plan: CallPlan, seen: Observations) -> tuple[int, ...]:
 
 
 def count_spent(plan: CallPlan, seen: Observations) -> int:
-    """Entries for which the original had not the time, the stack or the memory. PURE."""
-    return sum(not _ran(each.id, seen) or exhausted(seen.seen[each.id]) for each in plan.entries)
+    """Entries for which the original had not the time, the stack or the memory. PURE.
+
+    Not the numbers in order: they are meant to go until it has not.
+    """
+    entries = [each for each in plan.entries if not _IN_ORDER.match(each.label)]
+    return sum(not _ran(each.id, seen) or exhausted(seen.seen[each.id]) for each in entries)
 
 
 def _answered(entry: PlannedCall, seen: Observations) -> bool:
@@ -179,14 +200,18 @@ def _answered(entry: PlannedCall, seen: Observations) -> bool:
         or exhausted(seen.seen[entry.id])
     ):
         return False
-    return entry.like is None or _alike(entry.id, entry.like, seen)
+    return entry.like is None or _ran(entry.like, seen)
 
 
-def _alike(number: int, other: int, seen: Observations) -> bool:
-    """Whether the original makes the same of a stream as of a list, and so is meant for both."""
-    if not _ran(other, seen):
-        return False
-    return bool(seen.seen[number].read()[0]["plain"] == seen.seen[other].read()[0]["plain"])
+def _is_like_its_list(entry: PlannedCall, seen: Observations) -> bool:
+    """Whether the original makes the same of a stream as of a list, and so is meant for both.
+
+    If it does not for one stream, it is not meant for any: with an empty one it may be luck.
+    """
+    if entry.like is None or not _ran(entry.id, seen) or not _ran(entry.like, seen):
+        return True
+    ours, lists = seen.seen[entry.id].first(), seen.seen[entry.like].first()
+    return ours is None or lists is None or bool(ours["plain"] == lists["plain"])
 
 
 def _merely_fails(entry: PlannedCall, seen: Observations) -> bool:
@@ -231,7 +256,12 @@ def _notes(
     lost: set[int],
 ) -> list[str]:
     told = recording.notes()
-    told.append(f"{len(ready) - len(lost)} of {len(plan.entries)} calls are compared")
+    kept = [entry for entry in ready if entry.id not in lost]
+    inputs = len({entry.input for entry in kept})
+    told.append(
+        f"{len(kept)} of {len(plan.entries)} calls are compared, with {inputs} different inputs"
+    )
+    told += _ranges(kept)
     if spent:
         told.append(
             f"{spent} calls skipped: the original timed out, crashed or overflowed the stack"
@@ -241,6 +271,16 @@ def _notes(
     if lost:
         told.append(f"{len(lost)} calls skipped: the original behaves differently each time")
     return told
+
+
+def _ranges(kept: list[PlannedCall]) -> Iterator[str]:
+    """How far each number was counted: beyond that nothing was compared."""
+    most: dict[str, int] = {}
+    for entry in kept:
+        if found := _IN_ORDER.match(entry.label):
+            most[entry.changed] = max(most.get(entry.changed, 0), int(found[1]))
+    for name, number in most.items():
+        yield f"{name} is compared up to {number:,}: the original takes too long beyond that"
 
 
 def _problem(broken: str, ready: list[PlannedCall], steady: tuple[int, ...], planned: int) -> str:
@@ -262,7 +302,9 @@ def _problem(broken: str, ready: list[PlannedCall], steady: tuple[int, ...], pla
 
 
 def _nothing(recording: CallRecording) -> Baseline:
-    why = "the tests never call it" if not recording.seen else "no call of it could be stored"
+    why = "the tests never call it"
+    if recording.seen:
+        why = f"no call of it could be stored ({'; '.join(recording.unstorable) or 'unknown why'})"
     step = "Let a test call the target with plain values, or leave the target out"
     return Baseline(
         recording=recording,

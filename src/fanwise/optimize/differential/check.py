@@ -88,7 +88,8 @@ class _Check:
         self.allowed: dict[str, None] = {}
 
     def passed(self) -> str:
-        told = f"the same in {len(self._baseline.steady)} calls"
+        calls, inputs = len(self._baseline.steady), self._baseline.inputs
+        told = f"the same in {calls} calls with {inputs} different inputs"
         told += f"; differs on: {', '.join(self.told)}" if self.told else ""
         return told + (f"; allowed: {', '.join(self.allowed)}" if self.allowed else "")
 
@@ -128,6 +129,7 @@ class _Check:
         return await observe(
             self._candidate, self._target, self._baseline.recording, self._baseline.plan,
             self._settings, hash_seed=hash_seed, only=self._baseline.made, seconds=allowed,
+            names=self._baseline.passes[0].names,
             ends=_ENDS, budget_s=60.0 + ALLOWED_TIMES * sum(took.values()),
         )  # fmt: skip
 

@@ -86,7 +86,7 @@ def _isolated(site: Site) -> dict[str, str]:
 async def run_program(
     where: Where,
     program: str,
-    how: Mapping[str, object],
+    how: Mapping[str, object] | bytes,
     settings: Settings,
     *,
     python: str = "",
@@ -94,17 +94,18 @@ async def run_program(
     readable: Sequence[str] = (),
     timeout: float | None = None,
 ) -> CommandResult:
-    """Run a module of `fanwise_child` in the user's interpreter; `how` is told on stdin.
+    """Run a module of `fanwise_child` in the user's interpreter; `how` goes to its stdin.
 
     Of the project nothing is imported but what the program asks for: see `injected/start.py`.
     """
     site = site_of(where)
     around = [str(Path(python).parent.parent)] if python else []
+    data = how if isinstance(how, bytes) else msgspec.json.encode(how)
     words = (python or sys.executable, "-P", str(INJECTED / "start.py"), program)
     async with _scratch(site) as scratch:
         command = _command(
             words, site, settings, scratch, _isolated(site), {"PYTHONHASHSEED": str(hash_seed)},
-            readable=(*readable, *around), stdin=msgspec.json.encode(how),
+            readable=(*readable, *around), stdin=data,
         )  # fmt: skip
         return await run_command(command, timeout=timeout or settings.timeout_s)
 

@@ -83,8 +83,12 @@ async def observe(
     ends: int = 40,
     budget_s: float = 60.0,
     readable: tuple[str, ...] = (),
+    names: Collection[str] | None = None,
 ) -> Observations:
     """Make the calls, and tell what was seen. `seconds` says what an entry may take.
+
+    `names`: the global names to watch. A candidate may have large tables of its own, and they are
+    not compared with anything; None: all.
 
     After `ends` entries in which the process did not survive, and after `budget_s`, the rest is
     left out. If the program did not come to its end, `cut` says why.
@@ -95,6 +99,7 @@ async def observe(
     how |= {"seconds": {str(key): value for key, value in (seconds or {}).items()}}
     each = max(SECONDS_EACH, _TIMES * recording.slowest_s)
     how |= {"seconds_each": each, "import_s": IMPORT_S}
+    how |= {"names": None if names is None else list(names)}
     how |= {"only": None if only is None else list(only)}
     result = await run_program(
         where, "observe", how, settings, python=recording.python, hash_seed=hash_seed,

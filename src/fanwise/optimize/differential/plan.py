@@ -42,6 +42,8 @@ class PlannedCall(msgspec.Struct, frozen=True):
     """Of a method: its object is made by the constructor, and not out of its attributes."""
     size: int = 0
     """How much there is to read, for all of its group."""
+    input: str = ""
+    """A digest of what is given: entries that differ in their script alone have the same."""
 
 
 class CallPlan(msgspec.Struct, frozen=True, kw_only=True):

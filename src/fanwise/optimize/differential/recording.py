@@ -31,6 +31,8 @@ class CallRecording(msgspec.Struct, frozen=True, kw_only=True):
     calls: int
     """How many different calls were kept."""
     seen: int
+    inner: int = 0
+    """How many of them it made itself, by recursion."""
     distinct: int = 0
     """How many different calls there were, of those that were looked at."""
     unstorable: Mapping[str, int] = {}
@@ -44,6 +46,11 @@ class CallRecording(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     slowest_s: float = 0.0
     """What the slowest of the kept calls took, in the tests."""
+
+    @property
+    def from_outside(self) -> int:
+        """How many calls others made: the same for every version that does the same."""
+        return self.seen - self.inner
 
     @property
     def repeats(self) -> bool:
@@ -82,7 +89,7 @@ def gather(folder: Path, root: str, *, most: int, seed: int) -> CallRecording:
     """Choose among what all processes of a test run have recorded, and keep that."""
     heads: list[dict[str, Any]] = []
     kept: dict[str, dict[str, Any]] = {}
-    seen = distinct = 0
+    seen = distinct = inner = 0
     unstorable: dict[str, int] = {}
     for file in sorted(folder.glob("calls-*.jsonl")):
         head, rows, told = _read(file)
@@ -91,6 +98,7 @@ def gather(folder: Path, root: str, *, most: int, seed: int) -> CallRecording:
         kept.update((row["call"], row) for row in chosen)
         seen += told["counts"].get("seen", 0)
         distinct += told["counts"].get("distinct", 0)
+        inner += told["counts"].get("inner", 0)
         for why, count in told["unstorable"].items():
             unstorable[why] = unstorable.get(why, 0) + count
         file.unlink()
@@ -101,6 +109,7 @@ def gather(folder: Path, root: str, *, most: int, seed: int) -> CallRecording:
         folder=str(folder),
         calls=len(rows),
         seen=seen,
+        inner=inner,
         distinct=distinct,
         unstorable=unstorable,
         module=head["module"],

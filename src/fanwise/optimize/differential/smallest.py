@@ -62,7 +62,7 @@ class BothSides(msgspec.Struct, frozen=True, kw_only=True):
         return await observe(
             where, self.target, self.baseline.recording, plan, self.settings,
             hash_seed=self.hash_seed, seconds=seconds, ends=10, budget_s=BUDGET_S,
-            readable=(str(self.scratch),),
+            readable=(str(self.scratch),), names=self.baseline.passes[0].names,
         )  # fmt: skip
 
     async def differing(self, plan: CallPlan) -> list[Differs]:

@@ -67,7 +67,7 @@ async def end_of(
     }
     bad = delivery.winner is None or bool(delivery.problem or state.unjudged or state.unproposed)
     output = [*table_lines(state.verdicts), *_winner_lines(delivery, options)]
-    notes = [f"tests ran with {case.python}", *_notes(state, delivery)]
+    notes = [*_notes(state, delivery), *_unused(case, state), f"tests ran with {case.python}"]
     failed = [f"{name}: {why}" for name, why in {**state.unjudged, **state.unproposed}.items()]
     return End(document, output, notes, 1 if bad else 0, state.counts, failures=failed)
 
@@ -125,8 +125,8 @@ def _winner_lines(delivery: Delivery, options: DeliveryOptions) -> list[str]:
 
 
 def _notes(state: OptimizeState, delivery: Delivery) -> list[str]:
-    notes = list(state.notes)
-    notes += failure_lines(state.unjudged, "candidates could not be judged")
+    """What is wrong comes first: a workflow takes the first one as the reason of a failed step."""
+    notes = failure_lines(state.unjudged, "candidates could not be judged")
     notes += failure_lines(state.unproposed, "proposals failed")
     unusable: dict[str, Any] = {each.name: each.reason for each in state.unusable}
     notes += failure_lines(unusable, "answers were unusable")
@@ -134,7 +134,14 @@ def _notes(state: OptimizeState, delivery: Delivery) -> list[str]:
         notes.append(f"the winner was not applied: {delivery.problem}")
     if delivery.winner is None and state.complete:
         notes.append("no candidate was proven faster")
-    return notes
+    return [*notes, *state.notes]
+
+
+def _unused(case: ResolvedSpec, state: OptimizeState) -> list[str]:
+    """Waivers that match nothing are usually typos."""
+    used = {name for each in state.verdicts for found in each.findings for name in found.allowed}
+    unused = [each for each in case.spec.allow if each not in used]
+    return [f"allow: {each!r} matches no difference" for each in unused]
 
 
 def message_of(winner: CandidateVerdict, target: str) -> str:

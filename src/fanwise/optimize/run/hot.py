@@ -119,9 +119,9 @@ async def _checkout(case: ResolvedSpec, commit: str | None = None) -> AsyncItera
 
 
 def _end(case: ResolvedSpec, state: HotState) -> End:
-    notes = [f"tests ran with {case.python}"]
-    notes += ["no function was proven faster"] if not state.made else []
+    notes = ["no function was proven faster"] if not state.made else []
     notes += [f"the branch needs a look: {state.problem}"] if state.problem else []
+    notes += [f"tests ran with {case.python}"]
     bad = not state.made or bool(state.problem or state.failures)
     return End(
         hot_document(state), hot_lines(state), notes, int(bad), state.counts,

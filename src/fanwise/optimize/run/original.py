@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from ast import AsyncFunctionDef
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,15 @@ from fanwise.optimize.benchmark.noise import Noise, measure_noise
 from fanwise.optimize.benchmark.profile import profile, profile_text
 from fanwise.optimize.benchmark.sequential import Accept
 from fanwise.optimize.benchmark.stopwatch import Bench, BenchCall, BenchCommand, RecordedCalls
+from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.checking.report import TestReport, unusable
 from fanwise.optimize.checking.run_tests import baseline_report
 from fanwise.optimize.differential.baseline import Baseline, study
-from fanwise.optimize.differential.recording import record
+from fanwise.optimize.differential.recording import CallRecording, record
 from fanwise.optimize.run.workbench import Workbench
 from fanwise.optimize.state.item import OptimizeItem
 from fanwise.workspaces import Workspace
+from fanwise.workspaces.folders import remove_tree
 
 FILE = "original.json"
 
@@ -97,8 +100,10 @@ class Original:
                 seed=spec.seed,
             )
             found = await self._with_timed_calls(found, workspace)
+            unseen = await in_thread(not_compared, workspace, workbench.case.target)
         if found.problem:
             raise NotComparable(workbench.case.target.text(), found.problem)
+        found = replace(found, notes=(*found.notes, unseen))
         data = msgspec.json.encode(found)
         await in_thread(self._file.write_bytes, data)
         self._stored = _digest(data), found
@@ -106,17 +111,40 @@ class Original:
 
     async def _with_timed_calls(self, found: Baseline, workspace: Workspace) -> Baseline:
         """Also the calls that a benchmark of the user's own makes: a cache may be for them."""
-        workbench, bench = self._workbench, self._workbench.case.spec.benched
-        target, line = workbench.case.target, bench.command
-        if bench.call is not None:
-            module, _, name = bench.call.partition(":")
-            line = f"python -c \"import importlib; importlib.import_module('{module}').{name}()\""
-        if line is None or target is None or found.problem:
+        if not self._bench_line or found.problem:
             return found
-        into = self._folder / "timed"
-        timed = await record(workspace, target, line, workbench.settings, into)
+        timed = await self._bench_calls(workspace, "timed")
         path = tuple(dict.fromkeys((*timed.path, *found.recording.path)))
         return replace(found, timed=replace(timed, path=path))
+
+    async def _bench_calls(self, workspace: Workspace, name: str) -> CallRecording:
+        target, settings = self._workbench.case.target, self._workbench.settings
+        assert target is not None
+        return await record(workspace, target, self._bench_line, settings, self._folder / name)
+
+    @property
+    def _bench_line(self) -> str:
+        """A benchmark of the user's own as a command; empty: there is none."""
+        bench = self._workbench.case.spec.benched
+        if bench.call is not None:
+            module, _, name = bench.call.partition(":")
+            return f"python -c \"import importlib; importlib.import_module('{module}').{name}()\""
+        return bench.command or ""
+
+    async def other_calls(self, workspace: Workspace) -> str:
+        """How the benchmark of a candidate's calls differs in number; empty: it does not.
+
+        One that leaves early, or is not called as often, is fast whatever it does.
+        """
+        if self.behaviour is None or self.behaviour.timed is None:
+            return ""
+        name = f"counted-{workspace.root.name}"
+        found = await self._bench_calls(workspace, name)
+        await in_thread(remove_tree, self._folder / name)
+        ours, theirs = self.behaviour.timed.from_outside, found.from_outside
+        if ours == theirs:
+            return ""
+        return f"its benchmark makes {theirs} calls of the target, and the original's {ours}"
 
     async def _measure(self) -> Noise:
         spec = self._workbench.case.spec
@@ -200,6 +228,13 @@ class Original:
     def _read(self, value: Any) -> Baseline | None:
         digest, found = self._stored or ("", None)
         return found if digest == msgspec.convert(value, Studied).digest else None
+
+
+def not_compared(workspace: Workspace, target: Target) -> str:
+    """What the check does not see of a function, whatever its calls."""
+    is_async = isinstance(target.find(target.read(workspace.root).text).node, AsyncFunctionDef)
+    tasks = ", and when it lets other tasks run" if is_async else ""
+    return f"not compared: what it writes to files{tasks}"
 
 
 def first_error(report: TestReport) -> str:

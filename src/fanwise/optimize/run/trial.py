@@ -5,7 +5,7 @@ So the code that is measured is put there for that, and nothing of the checks is
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from fanwise.optimize.benchmark.compare import by_new_calls, compare_speed, only
 from fanwise.optimize.benchmark.sequential import Accept, Speed
 from fanwise.optimize.benchmark.stopwatch import Bench
 from fanwise.optimize.candidates.candidate import Candidate
+from fanwise.optimize.candidates.source_text import SourceText
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.checking.run_tests import check_tests
 from fanwise.optimize.checking.static_checks import Finding, check_compiles
@@ -59,6 +60,9 @@ class Trial:
                 patch=placed.patch,
                 diff_lines=placed.diff_lines,
                 source=await in_thread(source_of, workspace, workbench.case.target),
+                by_tests=await in_thread(
+                    beside_target, workspace, placed.files, workbench.case.target
+                ),
             )
 
     async def check(self, candidate: Candidate) -> CheckResult:
@@ -105,6 +109,8 @@ class Trial:
         baseline = await self._workbench.renew()
         async with self._workbench.placed(candidate) as workspace:
             speed = await self._speed(baseline, workspace, original.bench, original.pair_s)
+            if speed.decision == "accept" and (why := await original.other_calls(workspace)):
+                return replace(speed, decision="undecided", reason=f"{why}; {speed.reason}")
             if speed.decision != "accept" or original.is_varied:
                 return speed
             calls, why = original.timed_calls
@@ -153,7 +159,31 @@ async def _once(name: str, kind: type[Any], work: Callable[[], Awaitable[Any]]) 
         return msgspec.to_builtins(await work())
 
     found = await fan_out(perform, [name], cap=1, key=str, name=name)
-    return msgspec.convert(found.values()[0], kind)
+    return msgspec.convert(found[0].unwrap(), kind)  # its own error, and not a group of one
+
+
+def beside_target(
+    workspace: Workspace, files: Sequence[str], target: Target | None
+) -> tuple[str, ...]:
+    """What a candidate changes that the comparison of the target's calls does not see."""
+    found = [path for path in files if target is None or path != target.file]
+    if target is not None and target.file in files and not _rest_is_kept(workspace, target):
+        found.insert(0, f"the rest of {target.file}")
+    return tuple(found)
+
+
+def _rest_is_kept(workspace: Workspace, target: Target) -> bool:
+    base = workspace.at_base(target.file)
+    try:
+        texts = [target.read(workspace.root), SourceText.of(base[1] if base else b"")]
+        rests = [
+            [*(lines := text.lines())[: (span := target.span(text.text))[0]], *lines[span[1] :]]
+            for text in texts
+        ]
+    except (BadTarget, SyntaxError, ValueError):
+        return False
+    plain = [[line.strip() for line in rest if line.strip()] for rest in rests]
+    return plain[0] == plain[1]
 
 
 def source_of(workspace: Workspace, target: Target | None) -> str:

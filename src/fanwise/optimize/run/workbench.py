@@ -79,7 +79,11 @@ class Workbench:
     ) -> tuple[Finding, Placement | None]:
         """Put a candidate into a workspace that is as new, if it can be."""
         case = self.case
-        return await in_thread(check_applies, workspace, candidate, case.target, judges=case.judges)
+
+        def check() -> tuple[Finding, Placement | None]:  # which files judge is read from the tree
+            return check_applies(workspace, candidate, case.target, judges=case.judges)
+
+        return await in_thread(check)
 
     @asynccontextmanager
     async def placed(self, candidate: Candidate) -> AsyncIterator[Workspace]:

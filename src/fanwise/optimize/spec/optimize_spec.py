@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from fanwise.specs import (
     Duration,
@@ -17,26 +17,12 @@ from fanwise.specs import (
     SpecModel,
     Where,
 )
-from fanwise.specs.model import Line, Patterns
+from fanwise.specs.model import Line, Patterns, Size
+from fanwise.specs.place import refuse_place
 
 RESERVED = ("workspaces", "cpu")
 """Names of caps that every run has."""
-UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(B|kB|MB|GB|KiB|MiB|GiB)")
 FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
-
-
-def _bytes(given: Any) -> Any:
-    """Text as a number of bytes; what is not text stays as it is. `ValueError`."""
-    if not isinstance(given, str):
-        return given
-    found = SIZE.fullmatch(given.strip())
-    if found is None:
-        raise ValueError(f"{given!r} is no size; write 512MB, 2GB or a number of bytes")
-    return int(float(found[1]) * UNITS[found[2]])
-
-
-Size = Annotated[int, Field(gt=0), BeforeValidator(_bytes)]
 
 
 class ProposeSpec(SpecModel):
@@ -186,6 +172,7 @@ class OptimizeSpec(LimitsSpec):
         if self.profile and (self.target is None or self.benched.command is not None):
             raise where.at("profile").bad("needs a `target`, and a `bench` that is no command")
         self._check_caps(where)
+        refuse_place(self.on, where)
 
     def _check_hot(self, where: Where) -> None:
         if self.target is not None or (self.bench is not None and self.bench.calls is None):

@@ -14,6 +14,7 @@ from fanwise.models.connect import connect
 from fanwise.models.port import Model
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.candidates.collect import from_branches, from_files
+from fanwise.optimize.candidates.imports_of_tests import judges_by_import
 from fanwise.optimize.candidates.judges import files_named
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.propose.by_command import CommandProposer
@@ -55,11 +56,17 @@ class ResolvedSpec(msgspec.Struct, frozen=True):
 
     @property
     def judges(self) -> list[str]:
-        """The files that the test command and the benchmark name: no candidate changes them."""
+        """The files that the test command and the benchmark name, and that tests alone import.
+
+        No candidate changes them.
+        """
         bench = self.spec.benched
         lines = [line for line in (self.spec.test, bench.command, bench.call) if line]
         found = (files_named(line, self.repo, self.place.top) for line in lines)
-        return list(dict.fromkeys(name for names in found for name in names))
+        names = dict.fromkeys(name for names in found for name in names)
+        if self.target is None:
+            return list(names)
+        return [*names, *judges_by_import(self.place.top, self.target.file, self.spec.test)]
 
     @property
     def profiled(self) -> bool:

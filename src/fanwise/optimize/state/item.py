@@ -50,6 +50,8 @@ class PreparedCandidate(msgspec.Struct, frozen=True, kw_only=True):
     diff_lines: int = 0
     source: str = ""
     """The target in this candidate."""
+    by_tests: tuple[str, ...] = ()
+    """What it changes beside the target: calls of that are not compared, only its tests run."""
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):

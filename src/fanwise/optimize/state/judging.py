@@ -50,7 +50,7 @@ def verdict_of(
         found,
         status=BY_SPEED[speed.decision],
         stage="benchmark",
-        reason="; ".join([speed.reason, *_told(findings)]),
+        reason="; ".join([speed.reason, *_told(findings), *_by_tests(prepared)]),
         speed=speed if speed.rounds else None,
         seconds={**found.seconds, "benchmark": speed.spent_s},
     )
@@ -80,6 +80,13 @@ def _told(findings: tuple[Finding, ...]) -> list[str]:
     allowed = [name for each in findings for name in each.allowed]
     told = [f"differs on {', '.join(differs)}"] if differs else []
     return told + ([f"allowed: {', '.join(allowed)}"] if allowed else [])
+
+
+def _by_tests(prepared: PreparedCandidate) -> list[str]:
+    """What nothing but the tests has judged, and a person should read."""
+    if not prepared.by_tests:
+        return []
+    return [f"only the tests judge its changes to {', '.join(prepared.by_tests)}"]
 
 
 def _own(mine: tuple[Finding, ...], others: tuple[Finding, ...]) -> tuple[Finding, ...]:

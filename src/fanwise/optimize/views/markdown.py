@@ -26,7 +26,7 @@ def markdown_lines(results: Results) -> list[str]:
         for row in rows
     ]
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    return [*_ending(results), "", aligned[0], rule, *aligned[1:]]
+    return [*_ending(results), *_compared(results), "", aligned[0], rule, *aligned[1:]]
 
 
 def code(text: str) -> str:
@@ -48,6 +48,13 @@ def _ending(results: Results) -> list[str]:
     before, now = duration_text(speed.baseline_s), duration_text(speed.candidate_s)
     name = code(best.candidate.name)
     return [f"With {name} {what} is at least {speed.low:.3g} times as fast: {before} → {now}."]
+
+
+def _compared(results: Results) -> list[str]:
+    """In how many calls; beyond them nothing is known."""
+    calls, notes = results.state.calls_compared, results.state.notes
+    told = [f"Each candidate that passed was compared in {calls:,} calls."] if calls else []
+    return [*told, *(escaped(f"{note}.") for note in notes if " compared" in note)]
 
 
 def _row(results: Results, placed: LineageRow) -> tuple[str, ...]:

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from fanwise.optimize.verdict import ORIGINAL
 from fanwise.optimize.views.candidates import candidate_rows, legend, speed_scale
 from fanwise.optimize.views.markdown import markdown_lines
-from fanwise.optimize.views.results import WAITING, Results
+from fanwise.optimize.views.results import UNJUDGED, WAITING, Results
 from fanwise.optimize.views.rows import document_of
 from fanwise.specs.system import Report
 from fanwise.view.formats import duration_text
 from fanwise.view.html import Section, Templates, Tile, changed_outside
 
-OTHERS = ("rejected", "undecided", "same", WAITING)
+OTHERS = ("rejected", "undecided", "same", UNJUDGED, WAITING)
 
 
 def report(results: Results) -> Report:

@@ -47,6 +47,7 @@ def lineage(candidates: Sequence[Candidate]) -> list[LineageRow]:
 
 
 WAITING = "waiting"
+UNJUDGED = "not judged"
 STAGES = ("apply", "compile", "test", "differential", "benchmark")
 
 
@@ -95,7 +96,9 @@ class Results:
 
     def status(self, candidate: Candidate) -> str:
         verdict = self.verdicts.get(candidate.key)
-        return WAITING if verdict is None else verdict.status
+        if verdict is not None:
+            return verdict.status
+        return WAITING if self.state.error(self.state.entries[candidate.key]) is None else UNJUDGED
 
     def is_winner(self, candidate: Candidate) -> bool:
         return self.winner is not None and self.winner.candidate.key == candidate.key

@@ -192,7 +192,7 @@ def _work(how: dict[str, Any], rows: list[Row], pipe: int, word: bytes) -> None:
     capture = OutputCapture()
     _bound()
     try:
-        observer = Observer(find(how), how["root"], capture)
+        observer = Observer(find(how), how["root"], capture, how["names"])
     except BaseException as error:
         text = f"{type(error).__name__}: {error}"
         _tell(pipe, word, {"id": 0, "broken": text[:2000]})

@@ -35,8 +35,16 @@ Step = dict[str, Any]
 class Observer:
     """Makes calls, one after another, in one process."""
 
-    def __init__(self, found: TargetFunction, root: str, capture: OutputCapture) -> None:
+    def __init__(
+        self,
+        found: TargetFunction,
+        root: str,
+        capture: OutputCapture,
+        names: list[str] | None = None,
+    ) -> None:
+        """`names`: the global names to watch, those of the original; None: all data there is."""
         self.found = found
+        self._watched = None if names is None else frozenset(names)
         self._root = os.path.realpath(root) + os.sep
         self._capture = capture
         self._globals = self._look_at_globals()
@@ -227,8 +235,11 @@ class Observer:
         return {
             name: digest(Former().form(value))
             for name, value in list(vars(self.found.module).items())
-            if not name.startswith("__") and _is_data(value)
+            if not name.startswith("__") and _is_data(value) and self._is_watched(name)
         }
+
+    def _is_watched(self, name: str) -> bool:
+        return self._watched is None or name in self._watched
 
 
 def _counts(kind: str, text: str) -> bool:

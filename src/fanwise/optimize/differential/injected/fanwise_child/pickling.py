@@ -1,12 +1,13 @@
 """Arguments as bytes, by value.
 
 It is pickle, so it is read only inside children, and only what the user's own code has written.
-Beyond pickle: functions without an importable name (a lambda as a key) travel as code, and
-generators as what was taken from them.
+Beyond pickle: functions without an importable name (a lambda as a key) travel as code, generators
+as what was taken from them, and a lock as a new one, which nobody holds.
 """
 
 from __future__ import annotations
 
+import _thread
 import base64
 import builtins
 import io
@@ -18,6 +19,8 @@ from types import CellType, CodeType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
 from .argument_kinds import StreamArgument
+
+_LOCKS = (type(_thread.allocate_lock()), type(_thread.RLock()))
 
 
 class Tap:
@@ -47,6 +50,8 @@ class _Packer(pickle.Pickler):
             return _function, _parts(obj)
         if isinstance(obj, ModuleType):
             return _module, (obj.__name__,)
+        if isinstance(obj, _LOCKS):
+            return _lock, (_LOCKS.index(type(obj)),)
         return NotImplemented
 
 
@@ -130,6 +135,10 @@ def _function(
     made = FunctionType(marshal.loads(code), names, name, defaults, closure)
     made.__kwdefaults__ = named
     return made
+
+
+def _lock(kind: int) -> Any:
+    return _thread.RLock() if kind else _thread.allocate_lock()
 
 
 def _module(name: str) -> ModuleType:

@@ -14,6 +14,7 @@ import json
 import random
 import sys
 from collections.abc import Iterator
+from hashlib import sha256
 from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 from .argument_kinds import Opaque, StreamArgument
 from .find_function import TargetFunction, find
 from .hints import Hints
+from .numbers_in_order import IN_ORDER, numbers
 from .pickling import dumps, load_call, load_follow, load_init, to_text
 from .random_arguments import AtomPool, regrow
 from .variations import (
@@ -41,6 +43,8 @@ from .variations import (
 _FAMILIES = 8
 """Recorded calls that are varied: as different from one another as there are."""
 _SCRIPTS = ("again", "spoilt", "edited", "used", "fed")
+_ORDERED = 2
+"""Arguments that are numbers and are counted through."""
 _FOLLOWS = 3
 """Calls of a returned function that are varied, for each call of the target."""
 _SPELLED = 4
@@ -92,6 +96,7 @@ class Planner:
         for number, row in enumerate(families, start=1):
             yield from self._family(row, number, share)
         yield from self._from_hints(len(families) + 1)
+        yield from self._in_order(len(families) + 2)
 
     def _family(self, row: Row, group: int, share: int) -> Iterator[Row]:
         yield self._row("as recorded", "strict", "once", row, group)
@@ -282,6 +287,28 @@ class Planner:
             if packed is not None:
                 yield self._row("by its hints", "strict", "once", packed, group)
 
+    def _in_order(self, group: int) -> Iterator[Row]:
+        """Each number that is an argument, from small to large; of each shape of call once."""
+        rng = random.Random(f"{self._seed} {IN_ORDER}")
+        done: set[str] = set()
+        for row in self._families():
+            for place in places(*load_call(row), self._skip, deep=0):
+                if type(place.value) not in (int, float) or place.text in done:
+                    continue
+                if len(done) == _ORDERED:
+                    return
+                done.add(place.text)
+                label = f"{place.text} {IN_ORDER}"
+                for number in numbers(place.value, rng):
+                    fresh = load_call(row)
+                    put(*fresh, place.way, number)
+                    variation = Variation(f"{label}, {number}", "strict", "once", fresh, place)
+                    if self._hints.admit(*fresh):
+                        name = self._name(place)
+                        yield from self._variation(
+                            variation._replace(name=name), row, group + len(done), {}
+                        )
+
     def _families(self) -> list[Row]:
         """Recorded calls to vary: one of each shape first, then others."""
         shapes: dict[str, list[Row]] = {}
@@ -300,8 +327,10 @@ class Planner:
 
     def _row(self, label: str, level: str, script: str, row: Row, group: int) -> Row:
         self._count += 1
-        found = {"id": self._count, "group": group, "label": label, "level": level}
+        found: Row = {"id": self._count, "group": group, "label": label, "level": level}
         kept: Row = {name: row[name] for name in _KEPT if name in row}
+        given = [row.get(name) for name in ("call", "streams", "init", "follow")]
+        found["input"] = sha256(json.dumps(given).encode()).hexdigest()[:16]
         return {**found, "script": script, "rebuilt": not self._skip or "init" in row, **kept}
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 from .find_function import find
-from .timing import _exhausting, _named, _subject
+from .timing import TimedCalls, _exhausting, _function, _load
 
 _PASSES = 20
 
@@ -38,13 +39,16 @@ def _profiled(how: dict[str, Any]) -> dict[str, Any]:
     except ImportError:
         return {"missing": sys.executable}
     target = find(how["target"])
-    subject, _ = _named(how) if "calls" not in how else _subject(how)
+    recorded = "calls" in how
+    function, _ = _function({**how, "recorded": recorded})
+    lines = Path(how["calls"]).read_text().splitlines() if recorded else ["null"]
+    subject = TimedCalls(function, [json.loads(line) for line in lines], _load)
     raw = getattr(target.raw, "__func__", target.raw)
     profiler = LineProfiler()
     profiler.add_function(raw if isinstance(raw, FunctionType) else target.own)
     subject.exhaust = _exhausting
     everything = list(range(subject.size))
-    for function, args, kwargs in subject.direct(everything, _PASSES if "calls" in how else 1):
+    for function, args, kwargs in subject.direct(everything, _PASSES if recorded else 1):
         profiler.enable_by_count()
         try:
             function(*args, **kwargs)
@@ -53,8 +57,8 @@ def _profiled(how: dict[str, Any]) -> dict[str, Any]:
         finally:
             profiler.disable_by_count()
     stats = profiler.get_stats()
-    lines = [list(line) for found in stats.timings.values() for line in found]
-    return {"lines": lines, "unit": stats.unit}
+    timed = [list(line) for found in stats.timings.values() for line in found]
+    return {"lines": timed, "unit": stats.unit}
 
 
 if __name__ == "__main__":

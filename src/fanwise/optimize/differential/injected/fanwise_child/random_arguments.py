@@ -46,10 +46,18 @@ class AtomPool:
         if kind is int:
             return rng.randint(-3, 12)
         if kind is float:
-            return rng.choice((0.0, 0.5, 1.0, -1.5, 2.25, 1e6, 0.1))
+            few = (0.0, 0.5, 1.0, -1.5, 2.25, 1e6, 0.1)
+            return rng.choice(few) if rng.random() < 0.7 else rng.uniform(-100, 100)
         if kind is str:
             return "".join(rng.choice(_LETTERS) for _ in range(rng.randint(0, 5)))
         return bytes(rng.choices(range(256), k=rng.randint(0, 5))) if kind is bytes else value
+
+
+def _element(value: Any, pool: AtomPool) -> Any:
+    """One of many: a number among them is rarely how often something is done, so it may be any."""
+    if type(value) is int and pool.rng.random() < 0.15:
+        return int(10 ** pool.rng.uniform(0, 9)) * pool.rng.choice((1, -1))
+    return regrow(value, pool)
 
 
 def regrow(value: Any, pool: AtomPool) -> Any:
@@ -57,7 +65,7 @@ def regrow(value: Any, pool: AtomPool) -> Any:
     kind, rng = type(value), pool.rng
     if kind is list:
         length = rng.randint(0, 2 * len(value) + 2) if value else 0
-        return [regrow(rng.choice(value), pool) for _ in range(length)]
+        return [_element(rng.choice(value), pool) for _ in range(length)]
     if kind is tuple:
         return tuple(regrow(each, pool) for each in value)
     if kind is StreamArgument:

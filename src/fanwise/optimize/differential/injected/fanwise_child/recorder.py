@@ -283,10 +283,10 @@ class CallStore:
         seen = self.counts["seen"]
         if seen & (seen - 1) == 0 and seen > 1:
             self.tell()  # the process may end without a farewell
+        self.counts["inner"] += _depth.get() > 0
         if self._spent > self._asked["seconds"] or self._size > self._asked["bytes"]:
             return False
         if _depth.get() > 0:
-            self.counts["inner"] += 1
             return self._inner < _INNER
         return seen <= _ALL or self._random.random() < _ALL / seen
 

@@ -1,4 +1,4 @@
-"""A program: times a function in this one process, and tells the figures. Called by nobody twice.
+"""Times a function in this one process, and tells the figures.
 
 What is timed is one pass over all calls, `loops` times in a row, with arguments that were made
 anew for each call before the clock was read. The last pass of each sample is kept, and what it
@@ -15,9 +15,9 @@ slower for small ones cannot hide behind large ones. Of a function that returns 
 calls of what came back are timed, as they were recorded; and beside them what it takes to make it.
 
 Before the user's code is imported, what is used here is taken out of its reach: functions and
-their names into a space that no module has, and the figures go out by a file of their own, behind
-a word that it was not told. It shares the process all the same, and can look for them there. Who
-compares processes therefore has an eye on how long they took from outside.
+their names into a space that no module has. It shares the process all the same, and can look for
+them there. So the figures are claims: `clock_keeper`, which this is a fork of, sees from outside
+whether they can be true, and hands the calls over once the import is done.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ import inspect
 import json
 import os
 import random
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from hashlib import sha256
@@ -38,10 +37,12 @@ from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from .argument_kinds import opened
+from .call_sizes import classes_of
 from .find_function import enter_project, find
 from .forms import Former
 from .pickling import load_call, load_follow
 
+IMPORTED = b"imported\n"
 LONG_ENOUGH_NS = 2_000_000
 """For a sample: far above what a clock takes, and less than a turn on a busy core."""
 _PREPARED_NS = 20_000_000
@@ -53,10 +54,6 @@ _fork, _pipe, _read, _write, _close = os.fork, os.pipe, os.read, os.write, os.cl
 _wait, _leave = os.waitpid, os._exit
 _OF_GC = ("collect", "freeze", "enable", "disable")
 _ATOMS = (int, float, str, bytes, bool, type(None))
-_CONTAINERS = (list, tuple, set, frozenset)
-_MOST_CLASSES = 4
-_MOST_COUNTED = 10**6
-_LARGEST = 10**18
 
 Arguments = tuple[Any, dict[str, Any]]
 Function = Callable[..., Any]
@@ -136,46 +133,41 @@ def _is_plain(call: Arguments) -> bool:
     return all(type(each) in _ATOMS for each in (*call[0], *call[1].values()))
 
 
-def main() -> None:
-    how = json.loads(sys.stdin.read())
-    word, begun = how.pop("word"), perf_counter_ns()
-    told = os.dup(1)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    write, dumps, clock = os.write, json.dumps, perf_counter_ns
+def work(how: dict[str, Any], told: int, given: int) -> None:
+    """Answer on one file, in one line for the import and one for the rest; never returns."""
+    write, leave = os.write, os._exit
     try:
-        answer = _out_of_reach()(how)
+        answer = _out_of_reach()(how, told, given)
     except BaseException as error:
         answer = {"problem": f"{type(error).__name__}: {error}"[:2000]}
-    answer["total_ns"] = clock() - begun
-    data = (word + dumps(answer) + "\n").encode()
+    data = (json.dumps(answer) + "\n").encode()
     while data:
         data = data[write(told, data) :]
-    os._exit(0)
+    leave(0)
 
 
-def _out_of_reach() -> Callable[[dict[str, Any]], dict[str, Any]]:
+def _out_of_reach() -> Callable[[dict[str, Any], int, int], dict[str, Any]]:
     """`_answer`, with names of its own: nobody gets at them by importing this module."""
     space = dict(globals())
     space["gc"] = SimpleNamespace(**{name: getattr(gc, name) for name in _OF_GC})
     for name, each in globals().items():
         if isinstance(each, FunctionType) and each.__module__ == __name__:
             space[name] = FunctionType(each.__code__, space, name, each.__defaults__)
-    found: Callable[[dict[str, Any]], dict[str, Any]] = space["_answer"]
+    found: Callable[[dict[str, Any], int, int], dict[str, Any]] = space["_answer"]
     return found
 
 
-def _answer(how: dict[str, Any]) -> dict[str, Any]:
+def _answer(how: dict[str, Any], told: int, given: int) -> dict[str, Any]:
     pinned = _pin(how["core"])
     random.seed(how["seed"])
     order = random.Random(how["seed"])
-    begun = perf_counter_ns()
-    subject, source = _subject(how)
-    imported_ns = perf_counter_ns() - begun
+    function, source = _function(how)
+    _write(told, IMPORTED)
+    rows = [json.loads(line) for line in _all_of(given).splitlines()]
+    subject = TimedCalls(function, rows or [None], _load)
     gc.collect()
     gc.freeze()  # what is here by now is not looked at again and again
-    around = {"pinned": pinned, "imported_ns": imported_ns, "source": source}
+    around = {"pinned": pinned, "source": source}
     if how["loops"] is None:
         return {**_calibrated(subject), **around}
     if how["lazy"]:
@@ -196,30 +188,34 @@ def _pin(core: int | None) -> bool:
 # -- what is timed -------------------------------------------------------------------------------
 
 
-def _subject(how: dict[str, Any]) -> tuple[TimedCalls, str]:
-    if "calls" not in how:
-        return _named(how)
-    found = find(how)
-    plain = isinstance(found.raw, FunctionType)
-    function = getattr(found.owner, found.name) if plain else found.own
-    rows = [json.loads(line) for line in Path(how["calls"]).read_text().splitlines()]
-    return TimedCalls(function, rows, _load), ""
-
-
-def _load(row: Any) -> Arguments:
-    args, kwargs = load_call(row)
-    return opened(args), kwargs
-
-
-def _named(how: dict[str, Any]) -> tuple[TimedCalls, str]:
-    """A benchmark of the repository; the digest of its file, for both sides must have the same."""
+def _function(how: dict[str, Any]) -> tuple[Function, str]:
+    """What is timed; of a benchmark of the repository also the digest of its file, for both sides
+    must have the same."""
+    if how["recorded"]:
+        found = find(how)
+        plain = isinstance(found.raw, FunctionType)
+        return (getattr(found.owner, found.name) if plain else found.own), ""
     enter_project(how)
     module = importlib.import_module(how["module"])
     function: Any = module
     for name in how["name"].split("."):
         function = getattr(function, name)
     file = Path(module.__file__ or os.devnull)
-    return TimedCalls(function, [None], lambda _: ((), {})), sha256(file.read_bytes()).hexdigest()
+    return function, sha256(file.read_bytes()).hexdigest()
+
+
+def _all_of(file: int) -> bytes:
+    found = bytearray()
+    while data := _read(file, 1 << 20):
+        found += data
+    return bytes(found)
+
+
+def _load(row: Any) -> Arguments:
+    if row is None:
+        return (), {}
+    args, kwargs = load_call(row)
+    return opened(args), kwargs
 
 
 def _exhausting(function: Function) -> Function:
@@ -379,7 +375,7 @@ def _calibrated(subject: TimedCalls) -> dict[str, Any]:
     passes, spent = _enough(subject, everything, 1, LONG_ENOUGH_NS)
     classes = [
         {**each, "loops": _enough(subject, each["calls"], passes, LONG_ENOUGH_NS // 8)[0]}
-        for each in _classes(subject)
+        for each in classes_of(subject.rows)
     ]
     found = {"loops": passes, "samples": _how_many(spent), "lazy": lazy, "sample_ns": spent}
     return {**found, "classes": classes, "makes": bool(subject.follows)}
@@ -399,60 +395,6 @@ def _enough(subject: TimedCalls, which: list[int], passes: int, wanted: int) -> 
         passes = min(_MOST_PASSES, passes * 2)
 
 
-# -- calls by size -------------------------------------------------------------------------------
-
-
-def _classes(subject: TimedCalls) -> list[dict[str, Any]]:
-    """The calls by the size of their arguments, in powers of ten; at most a few classes."""
-    sizes = [_size_of_call(row) if row else 0 for row in subject.rows]
-    digits = [len(str(min(size, _LARGEST))) for size in sizes]
-    least, width = min(digits), max(digits) - min(digits) + 1
-    found: dict[int, list[int]] = {}
-    for n, each in enumerate(digits):
-        place = each - least
-        place = place if width <= _MOST_CLASSES else place * _MOST_CLASSES // width
-        found.setdefault(place, []).append(n)
-    return [
-        {
-            "calls": calls,
-            "least": min(sizes[n] for n in calls),
-            "most": max(sizes[n] for n in calls),
-        }
-        for _, calls in sorted(found.items())
-    ]
-
-
-def _size_of_call(row: dict[str, Any]) -> int:
-    """That of its largest argument: elements, characters, or a whole number itself."""
-    calls = [load_call(row), *load_follow(row)]
-    given = [each for args, kwargs in calls for each in (*args, *kwargs.values())]
-    return max((abs(each) if type(each) is int else _size(each) for each in given), default=0)
-
-
-def _size(value: Any) -> int:
-    """How many elements and characters it consists of; each object counts once."""
-    left, seen, found = [value], set(), 0
-    while left and found < _MOST_COUNTED:
-        each = left.pop()
-        kind = type(each)
-        if kind is str or kind is bytes:
-            found += len(each)
-        elif id(each) in seen:
-            continue
-        elif kind in _CONTAINERS or kind is dict:
-            left += each.values() if kind is dict else each
-            seen.add(id(each))
-        elif hasattr(each, "__dict__") and not callable(each):
-            left.append(vars(each))
-        else:
-            found += 1
-    return found
-
-
 def _how_many(sample_ns: int) -> int:
     """Samples of one process: as many as take about a tenth of a second, and one of a long one."""
     return next((n for n in (15, 9, 5, 3) if n * sample_ns < 50 * LONG_ENOUGH_NS), 1)
-
-
-if __name__ == "__main__":
-    main()

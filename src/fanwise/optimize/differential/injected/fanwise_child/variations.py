@@ -178,6 +178,7 @@ def relatives(value: Any) -> Iterator[tuple[str, Any]]:
         yield "with its last twice", value + value[-1:]
         yield "without its last", value[:-1]
         yield "without its first", value[1:]
+        yield "with its first at the end", value[1:] + value[:1]
 
 
 def _of_tuple(value: tuple[Any, ...], rng: random.Random) -> Iterator[Change]:
