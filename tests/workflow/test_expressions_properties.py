@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from fanwise.errors import BadExpression, FanwiseError
 from fanwise.workflow.expressions import Text, Value, parse, truth
 from fanwise.workflow.expressions.filters import FILTERS
-from fanwise.workflow.expressions.values import MOST_NUMBER
+from fanwise.workflow.expressions.kinds import kind_of
+from fanwise.workflow.expressions.values import MOST_NUMBER, Impossible, kind
 from tests.profiles import examples
 from tests.workflow.support import shell_words
 
@@ -257,6 +258,34 @@ def test_an_expression_has_the_value_that_the_reference_gives_it(case: Case) -> 
         return
     got = text.render(ROOTS)
     assert (got, type(got)) == (wanted, type(wanted)), case.text
+
+
+@given(case=CASES, hidden=st.sets(st.sampled_from(["inputs", "steps", "item"])))
+@examples(4)
+def test_a_kind_that_is_known_before_is_that_of_the_value(case: Case, hidden: set[str]) -> None:
+    """So a check refuses nothing that could be computed; `hidden`: roots of which it knows none."""
+
+    def known(path: tuple[str, ...]) -> str | None:
+        value: Any = ROOTS.get(path[0])
+        for part in path[1:]:
+            if isinstance(value, list):
+                value = value[int(part)] if part.isdecimal() and int(part) < len(value) else None
+            else:
+                value = value.get(part) if isinstance(value, dict) else None
+        return None if path[0] in hidden else kind(value)
+
+    text = Text.parse("{{ " + case.text + " }}")
+    try:
+        found = kind_of(text.expressions[0].tree, known)
+    except Impossible:
+        with pytest.raises(BadExpression):
+            text.render(ROOTS)
+        return
+    try:
+        got = text.render(ROOTS)
+    except BadExpression:
+        return
+    assert found in (None, kind(got)), case.text
 
 
 PIECES = st.sampled_from(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,42 @@ def test_a_mapping_runs_as_a_file_does(here: Path) -> None:
     assert (result.ok, result.status, result.run_id) == (True, "completed", None)
     assert result.steps["hello"].output["stdout"] == "hello world\n"
     assert result.stats.peak["total"] == 1
+
+
+COUNT: dict[str, Any] = {
+    "workflow": {"id": "count", "name": "Count"},
+    "inputs": {"number": {"type": "number", "default": 1}, "who": {"required": True}},
+    "steps": [{"id": "a", "type": "shell", "run": "echo {{ inputs.number }} {{ inputs.who }}"}],
+}
+
+
+def test_inputs_are_keywords() -> None:
+    result = run_workflow_sync(COUNT, number=3, who="me", stop_after="a")
+    assert result.steps["a"].output["stdout"] == "3 me\n"
+    result = asyncio.run(run_workflow(COUNT, {"number": 4}, who="you")).require()
+    assert result.steps["a"].output["stdout"] == "4 you\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"nmber": 3}, "there is no input or option 'nmber'; did you mean `number`"),
+        ({"stop_aftr": "a"}, "there is no input or option 'stop_aftr'; did you mean `stop_after`"),
+        ({"zzz": 1}, "there is no input or option 'zzz'; its inputs: number, who"),
+        ({"number": "many"}, "the input 'number': it must be a number"),
+        ({"inputs": {"who": "x"}}, "the input 'who' is given twice"),
+    ],
+)
+def test_what_is_wrong_with_a_keyword_is_said(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told.replace("|", "")):
+        run_workflow_sync(COUNT, **{"who": "me", **given})
+
+
+def test_an_input_with_the_name_of_an_option_stands_in_inputs() -> None:
+    result = run_workflow_sync(GREET, inputs={"name": "world"}).require()
+    assert result.steps["hello"].output["stdout"] == "hello world\n"
+    with pytest.raises(UsageError, match=r"`name` is an option too: give inputs=\{'name': …\}"):
+        run_workflow_sync(GREET, name="world")
 
 
 def test_a_file_runs_and_another_folder_can_be_the_project(here: Path) -> None:
@@ -100,7 +137,7 @@ def test_in_an_item_of_a_durable_run_it_leaves_that_run_alone(here: Path) -> Non
     asyncio.run(main())
     with open_run("all", resume=True) as run:
         assert run.journal is not None
-        assert [event.kind for event in run.journal.events("all")] == []
+        assert {event.kind for event in run.journal.events("all")} <= {"caps"}
 
 
 def test_gates_are_answered_by_a_callback(here: Path) -> None:
@@ -127,6 +164,10 @@ def test_a_step_calls_a_function_with_json_in_and_out(here: Path) -> None:
         "    return words[0]\n"
         "def bad():\n"
         "    return object()\n"
+        "def leave(code):\n"
+        "    raise SystemExit(code)\n"
+        "async def leave_later(code):\n"
+        "    raise SystemExit(code)\n"
     )
 
     def work(*steps: dict[str, Any]) -> dict[str, Any]:
@@ -140,12 +181,26 @@ def test_a_step_calls_a_function_with_json_in_and_out(here: Path) -> None:
             {**first, "input": {"words": ["{{ steps.a.output.n }}", 5]}},
             {**count, "id": "c", "input": {"text": "one", "least": 2}, "continue_on_error": True},
             {"id": "d", "type": "call", "call": "counting_words:bad", "continue_on_error": True},
+            *(
+                {
+                    "id": name,
+                    "type": "call",
+                    "call": f"counting_words:{name}",
+                    "input": {"code": 0},
+                    "continue_on_error": True,
+                }
+                for name in ("leave", "leave_later")
+            ),
+            {"id": "last", "type": "shell", "run": "echo here"},
         )
     ).require()
     assert result.steps["a"].output == {"n": 2}
     assert result.steps["b"].output == {"result": 2}
     assert "too few" in result.failures["c"]
     assert "not JSON" in result.failures["d"]
+    assert "sys.exit(0)" in result.failures["leave"]
+    assert "sys.exit(0)" in result.failures["leave_later"]
+    assert result.steps["last"].output["stdout"] == "here\n"
     with pytest.raises(BadSpec, match="has no `cuont`; did you mean `count`"):
         run_workflow_sync(work({**count, "call": "counting_words:cuont"}))
 
@@ -161,3 +216,24 @@ def test_the_folder_of_a_workflow_is_where_the_file_really_is(here: Path) -> Non
     result = run_workflow_sync(here / "link.yaml")
     folder = (here / "shared").resolve()
     assert result.steps["a"].output["stdout"] == f"{folder} {folder}\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("{3, 1}", "type set is not JSON serializable"),
+        ("[frozenset()]", "type frozenset is not JSON"),
+        ("b'x'", "type bytes is not JSON"),
+        ("float('nan')", "Out of range float values"),
+    ],
+)
+def test_what_a_function_returns_is_json(
+    value: str, told: str, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "returning_values.py").write_text(f"def give():\n    return {value}\n")
+    monkeypatch.delitem(sys.modules, "returning_values", raising=False)
+    call = {"id": "a", "type": "call", "call": "returning_values:give"}
+    result = run_workflow_sync({"workflow": {"id": "w", "name": "W"}, "steps": [call]})
+    error = str(result.steps["a"].error)
+    assert "returning_values:give returned what is not JSON: " in error and told in error
+    assert "Return dicts, lists" in error and "sorted(…)" in error

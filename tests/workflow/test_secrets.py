@@ -13,8 +13,9 @@ import pytest
 from markupsafe import escape
 
 from fanwise.errors import UsageError
+from fanwise.processes.mask import Masker
 from fanwise.workflow import run_workflow_sync
-from fanwise.workflow.spec.secrets import Masker, read_secrets
+from fanwise.workflow.spec.secrets import read_secrets
 from tests.cli.support import Place, on_a_terminal
 from tests.workflow.support import problems
 
@@ -176,8 +177,79 @@ def test_a_descriptor(tmp_path: Path) -> None:
 
 
 def test_a_mask_hides_lines_and_longer_secrets_first() -> None:
-    mask = Masker(["one\ntwo", "one and more"])
-    assert mask({"a": ["x one and more y", "two", 3]}) == {"a": ["x *** y", "***", 3]}
+    mask = Masker(["one1\ntwo2\n}", "one1 and more"])
+    assert mask({"a": ["x one1 and more y", "two2 }", 3]}) == {"a": ["x *** y", "*** }", 3]}
+
+
+TOKEN = "kq7Zp2Wm9Xv4Lt6Rb8Ny"
+
+
+def runs_of(content: bytes, secret: str = TOKEN) -> list[str]:
+    """The runs of four characters of it that are there."""
+    found = {secret[n : n + 4] for n in range(len(secret) - 3)}
+    return sorted(run for run in found if run.encode() in content)
+
+
+@pytest.mark.parametrize("stream", ["", ">&2"])
+@pytest.mark.parametrize("inside", [1, 10, 19])
+def test_no_part_of_it_stands_where_output_was_cut(
+    stream: str, inside: int, tmp_path: Path
+) -> None:
+    """Around the middle that is left out, so that the secret straddles either cut."""
+    half = 512 * 1024
+    line = f"""python3 -c 'import sys; t = sys.argv[1]; w = sys.stdout.write; \
+w("a" * ({half} - {inside}) + t); w("b" * (3 * {half})); w(t + "c" * ({half} - {inside}))' """
+    work = {
+        "workflow": {"id": "w", "name": "W"},
+        "inputs": {"t": {"secret": True}},
+        "steps": [
+            {"id": "a", "type": "shell", "run": f"{line}{{{{ inputs.t }}}} {stream}"},
+            {"id": "b", "type": "shell", "run": f"{line}{{{{ inputs.t }}}} {stream}; exit 1"},
+        ],
+    }
+    result = run_workflow_sync(work, {"t": TOKEN}, project=tmp_path, journal=tmp_path / "j.db")
+    output = result.steps["a"].output
+    assert output["stderr_truncated" if stream else "stdout_truncated"]
+    assert runs_of(json.dumps([output, result.steps["b"].output]).encode()) == []
+    written = [each for each in tmp_path.iterdir() if each.name.startswith("j.db")]
+    assert written and [runs_of(each.read_bytes()) for each in written] == [[]] * len(written)
+
+
+def test_no_part_of_it_stands_where_a_file_was_cut_for_a_gate(tmp_path: Path) -> None:
+    shown: list[str] = []
+
+    def ask(message: str, text: str | None, options: list[str]) -> str:
+        shown.append(text or "")
+        return "approve"
+
+    work = {
+        "workflow": {"id": "w", "name": "W"},
+        "inputs": {"t": {"secret": True}},
+        "steps": [{"id": "a", "type": "gate", "message": "?", "show_file": "f"}],
+    }
+    for before in (*range(19_980, 20_001, 3), 79_990):
+        (tmp_path / "f").write_text("ä" * before + TOKEN + "ä" * 100_000)
+        assert run_workflow_sync(work, {"t": TOKEN}, project=tmp_path, ask=ask).ok
+        assert len(shown[-1]) == 20_000 and runs_of(shown[-1].encode()) == []
+
+
+def test_no_part_of_it_stands_where_an_error_was_cut(tmp_path: Path) -> None:
+    """The last line of stderr is a part of the error."""
+    work = {
+        "workflow": {"id": "w", "name": "W"},
+        "inputs": {"t": {"secret": True}},
+        "steps": [
+            {
+                "id": "a",
+                "type": "shell",
+                "run": "printf %0190d%s 0 {{ inputs.t }} >&2; exit 1",
+            }
+        ],
+    }
+    result = run_workflow_sync(work, {"t": TOKEN}, project=tmp_path, journal=tmp_path / "j.db")
+    assert "00***" in str(result.steps["a"].error)
+    for each in tmp_path.iterdir():
+        assert runs_of(each.read_bytes()) == []
 
 
 @pytest.mark.parametrize(
@@ -189,6 +261,22 @@ def test_a_mask_hides_lines_and_longer_secrets_first() -> None:
             "{secret: true}",
             "{id: a, type: sample, spec: {prompt: '{{ inputs.t }}'}}",
             "records what it is given",
+        ),
+        (
+            "{secret: true}",
+            "{id: a, type: sample, spec: {prompt: '{{ inputs | to_json }}'}}",
+            "records what it is given",
+        ),
+        *(
+            ("{secret: true}", f'{{id: a, type: shell, run: "echo {{{{ {given} }}}}"}}', told)
+            for given, told in (
+                ("inputs.t | upper", "`upper` would change a secret"),
+                ("inputs.t | lower", "`lower` would change a secret"),
+                ("inputs.t | split('-')", "`split` would change a secret"),
+                ("(inputs.t | from_json).key", "`from_json` would change a secret"),
+                ("inputs | to_json | upper", "`upper` would change a secret"),
+                ("['x', 'a' + inputs.t] | join(',') | lower", "`lower` would change a secret"),
+            )
         ),
     ],
 )
@@ -211,3 +299,128 @@ def test_a_gate_does_not_show_it(tmp_path: Path) -> None:
     }
     assert run_workflow_sync(work, {"t": SECRET}, project=tmp_path, ask=ask).ok
     assert asked == ["Use ***?"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["item | upper", "item | lower", "item | split('4')", "('[' + item + ']') | from_json"],
+)
+def test_what_comes_of_a_secret_by_other_ways_is_not_changed_either(
+    given: str, tmp_path: Path
+) -> None:
+    """Through the input of another file, into the items of a fan-out."""
+    (tmp_path / "child.yaml").write_text(
+        "workflow: {id: c, name: C}\ninputs: {key: {}}\nsteps:\n"
+        "  - {id: all, type: fan-out, items: ['{{ inputs.key }}'], step:\n"
+        f'      {{id: s, type: shell, run: "echo {{{{ {given} }}}}"}}}}\n'
+    )
+    work = {
+        "workflow": {"id": "w", "name": "W"},
+        "inputs": {"t": {"secret": True}},
+        "steps": [
+            {
+                "id": "a",
+                "type": "workflow",
+                "workflow": "child.yaml",
+                "input": {"key": "x {{ inputs.t }}"},
+            }
+        ],
+    }
+    result = run_workflow_sync(
+        work, {"t": TOKEN}, project=tmp_path, folder=tmp_path, journal=tmp_path / "j.db"
+    )
+    assert "would change a secret" in str(result.failures), result
+    for each in tmp_path.iterdir():
+        content = each.read_bytes()
+        assert [runs_of(content, form) for form in (TOKEN, TOKEN.upper(), TOKEN.lower())] == [
+            [], [], [],
+        ]  # fmt: skip
+
+
+def test_what_leaves_a_secret_whole_is_masked(tmp_path: Path) -> None:
+    work = {
+        "workflow": {"id": "w", "name": "W"},
+        "inputs": {"t": {"secret": True}},
+        "steps": [
+            {"id": "a", "type": "shell", "run": "echo {{ ['x', inputs.t | trim] | join('-') }}"},
+            {"id": "b", "type": "shell", "run": "printf %s {{ inputs.t }} | base64"},
+            {"id": "c", "type": "shell", "run": "echo {{ inputs | to_json }} {{ inputs.t != '' }}"},
+        ],
+    }
+    result = run_workflow_sync(work, {"t": f" {TOKEN} "}, project=tmp_path).require()
+    assert result.steps["a"].output["stdout"] == "x-***\n"
+    assert "***" in result.steps["b"].output["stdout"]
+    assert result.steps["c"].output["stdout"] == '{"t": " *** "} True\n'
+
+
+def test_another_system_is_given_no_secret_by_other_ways(tmp_path: Path) -> None:
+    work = {
+        "workflow": {"id": "w", "name": "W"},
+        "inputs": {"t": {"secret": True}},
+        "steps": [
+            {
+                "id": "a",
+                "type": "fan-out",
+                "items": ["{{ inputs.t }}"],
+                "step": {
+                    "id": "s",
+                    "type": "sample",
+                    "spec": {"prompt": "{{ item }}", "model": "sim:x"},
+                },
+            }
+        ],
+    }
+    result = run_workflow_sync(work, {"t": TOKEN}, project=tmp_path, journal=tmp_path / "j.db")
+    assert "it is given a secret" in str(result.failures)
+    for each in tmp_path.iterdir():
+        assert runs_of(each.read_bytes()) == []
+
+
+def test_it_is_asked_for_at_the_terminal_and_not_shown(tmp_path: Path) -> None:
+    """The terminal echoes what is typed unless it is told not to."""
+    place = Place(tmp_path)
+    (tmp_path / "w.yaml").write_text(
+        "workflow: {id: w, name: W}\ninputs: {token: {secret: true}, n: {default: x}}\n"
+        'steps: [{id: a, type: shell, run: "printf %s {{ inputs.token }} > got; exit 3"}]\n'
+    )
+    got, screens = tmp_path / "got", []
+    for words in ("run w.yaml --run k", "resume k"):
+        screens.append(
+            on_a_terminal(
+                place,
+                *words.split(),
+                given=None,
+                answer=f"{TOKEN}\n".encode(),
+                after=b"(not shown)",
+            )
+        )
+        assert got.read_text() == TOKEN, "the step got what was typed"
+        got.unlink()
+    assert all(b"token (not shown): " in each for each in screens), screens
+    assert [runs_of(each) for each in screens] == [[], []]
+    written = [each for each in tmp_path.rglob("*") if each.is_file()]
+    assert len(written) > 1 and not any(runs_of(each.read_bytes()) for each in written)
+
+
+def test_nobody_types_it(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    (tmp_path / "w.yaml").write_text(
+        "workflow: {id: w, name: W}\ninputs: {token: {secret: true}}\n"
+        'steps: [{id: a, type: shell, run: "touch ran"}]\n'
+    )
+    screen = on_a_terminal(place, "run", "w.yaml", given=None, answer=b"\x04", after=b"(not shown)")
+    assert b"the secret 'token' is missing" in screen and not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("secret", [True, False])
+def test_a_reply_to_a_prompt_with_a_secret_is_not_cached(secret: bool, tmp_path: Path) -> None:
+    cache = tmp_path / "replies.db"
+    model = {"model": "sim:x?median_s=0.001", "options": {"cache": str(cache), "temperature": 0}}
+    work = {
+        "workflow": {"id": "w", "name": "W"},
+        "inputs": {"t": {"secret": secret}},
+        "steps": [{"id": "a", "type": "prompt", "prompt": "Use {{ inputs.t }}", **model}],
+    }
+    result = run_workflow_sync(work, t=TOKEN, project=tmp_path).require()
+    assert result.steps["a"].output["stdout"].startswith("[simulated]")
+    assert cache.exists() != secret

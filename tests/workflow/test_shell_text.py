@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import string
+import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from fanwise.processes.command import Command
 from fanwise.processes.run import run_command
 from fanwise.workflow.expressions import Text
 from fanwise.workflow.expressions.text import MOST_ARGUMENT
+from tests.marks import slow
 from tests.workflow.support import shell_words
 
 HOSTILE = [
@@ -76,6 +80,60 @@ EVALUATE = [
     "(trap {{ x }} EXIT)",
     "case a in a) trap {{ x }} EXIT;; esac",
     "cat <<E\n$(trap {{ x }} EXIT)\nE",
+    "sleep 0 & wait -p {{ x }} -n",
+    "coproc eval {{ x }}",
+    "jobs -x eval {{ x }}",
+    "compgen -W {{ x }}",
+    "compgen -C {{ x }}",
+    "complete -C {{ x }} q",
+    "enable -f {{ x }} q",
+    "unset {{ x }}",
+    "getopts a {{ x }} -a",
+    "a=([{{ x }}]=1)",
+    "function f { eval {{ x }}; }; f",
+    "exec -c eval {{ x }}",
+    "time -p eval {{ x }}",
+    ". {{ x }}",
+    "source {{ x }}",
+    "BASH_ARGV0={{ x }}",
+    "{{ x }} {{ x }}",
+    "[ {{ x }} {{ x }} ]",
+    "[[ -R {{ x }} ]]",
+    "exit {{ x }}",
+    "set {{ x }}",
+    # through a variable
+    "declare -i n; n={{ x }}",
+    "typeset -i n=0; n={{ x }}",
+    "f() { local -ri n={{ x }}; }; f",
+    "integer n; n={{ x }}",
+    "declare -n n; n={{ x }}; n=1",
+    "y={{ x }}; echo $((y))",
+    "y={{ x }}; echo $(( $y + 1 ))",
+    'y="a {{ x }}"; z=$y; echo $((1 + z))',
+    "z=$y; y={{ x }}; while :; do echo $((z)); z=$y; done",
+    "y=$(echo {{ x }}); (( y > 1 ))",
+    "y=({{ x }}); echo ${a[y]}",
+    "y={{ x }}; echo ${a:y}",
+    "y={{ x }}; a[y]=1",
+    "y={{ x }}; a=([$y]=1)",
+    "y={{ x }}; [[ $y -eq 1 ]]",
+    "y={{ x }}; [[ 1 -lt y ]]",
+    "y={{ x }}; let y+1",
+    "y={{ x }}; let 'z = y'",
+    "y={{ x }}; eval $y",
+    'y={{ x }}; eval "echo $y"',
+    "y={{ x }}; eval 'echo $((y))'",
+    "y={{ x }}; trap 'echo $((y))' EXIT",
+    'y={{ x }}; test -v "$y"',
+    "y={{ x }}; unset $y",
+    "for y in a {{ x }}; do echo $((y)); done",
+    "read y <<< {{ x }}; echo $((y))",
+    "echo {{ x }} | while read -r y; do echo $((y)); done",
+    "printf -v y %s {{ x }}; echo $((y))",
+    "set -- {{ x }}; echo $(( $1 ))",
+    "f() { echo $(( $1 )); }; f {{ x }}",
+    ': "${y:={{ x }}}"; echo $((y))',
+    "cat <<E\n$(y={{ x }}; echo $((y)))\nE",
 ]
 """Lines that make bash run what the value contains."""
 HARMLESS = [
@@ -88,8 +146,90 @@ HARMLESS = [
     "trap : EXIT; printf %s {{ x }}",
     "read y < /dev/null || printf %s {{ x }}",
     "[ -v HOME ] && printf %s {{ x }}",
+    'n=0; for y in {{ x }}; do n=$((n + 1)); done; printf %s "$y"',
+    'y={{ x }}; trap \'rm -f "nothing$y"\' EXIT; printf %s "$y"',
+    'y={{ x }}; n=$(( ${#y} + 1 )); printf %s "${y:0:$n}"',
+    'y={{ x }}; declare -A m; declare -a l=(1); printf %s "$y"',
+    'set -- {{ x }}; printf %s "$1"',
+    '[ {{ x }} = {{ x }} ] && [ -z "" -o -n {{ x }} ] && printf %s {{ x }}',
+    "y=$(($(echo 1) + 1)); printf %s {{ x }}",
+    "command -v {{ x }}; type {{ x }} > /dev/null 2>&1; printf %s {{ x }} | cat",
+    'case {{ x }} in "") ;; *) : ;; esac; echo "let it be {{ x }}" > /dev/null; printf %s {{ x }}',
+    "exec 3< /dev/null; exec printf %s {{ x }}",
+    "kill -0 $$ && cd . && printf %s {{ x }}",
+    'if [ {{ x }} = 3 ] || [ "$PWD" = {{ x }} ]; then :; fi; printf %s {{ x }}',
 ]
 """Lines that only look like them; for bash."""
+
+
+SHAPES = [
+    "{b} {x}", "{b} -- {x}", "{b} a {x}", "{b} {x} a", "{b} {x} 2>&1", "{b} <<< {x}",
+    "{b} -x eval {x}", "true & {b} -n -p {x}", "{b} {x} <<< 1",
+]  # fmt: skip
+HOSTILE_TO_BUILTINS = [
+    "a[$(touch canary)]", "$(touch canary)", "a=a[$(touch canary)]", "touch canary",
+    "-va[$(touch canary)]", "-pa[$(touch canary)]", "-Ctouch canary", "-v", "eval",
+]  # fmt: skip
+
+
+def run_in_bash(lines: list[str], folder: Path) -> list[str]:
+    """Those that ran what a value contains."""
+    script = """
+    for line; do
+        for value in "${VALUES[@]}"; do
+            ( set -- "$value" "$value"; eval "$line" ) < /dev/null > /dev/null 2>&1
+            if [ -e canary ]; then rm canary; printf '%s\\n' "$line"; fi
+        done
+    done
+    """
+    values = " ".join(f"$'{each}'" for each in HOSTILE_TO_BUILTINS)
+    command = Command("bash", "-c", f"VALUES=({values})\n{script}", "bash", *lines, cwd=str(folder))
+    result = asyncio.run(run_command(command))
+    assert result.exit_code == 0, result
+    return str(result.stdout.text).splitlines()
+
+
+def accepted(lines: Iterable[str]) -> list[str]:
+    found = []
+    for line in lines:
+        try:
+            found.append(shell_words(Text.parse(line), {"x": "text"})[0])
+        except UsageError:
+            continue
+    return found
+
+
+def of_bash(kind: str) -> list[str]:
+    said = subprocess.run(["bash", "-c", f"compgen -A {kind}"], capture_output=True, check=True)
+    return said.stdout.decode().split()
+
+
+@pytest.mark.parametrize(
+    "letters", ["", pytest.param(string.ascii_letters, marks=slow("thousands of shells"))]
+)
+def test_no_builtin_that_takes_a_value_evaluates_it(letters: str, tmp_path: Path) -> None:
+    """All of this bash's builtins, of which the code may not know one."""
+    shapes = [*SHAPES, *(f"{{b}} -{letter} {{x}}" for letter in letters)]
+    builtins = [each for each in of_bash("builtin") if each not in ("suspend", "logout")]
+    lines = [shape.format(b=b, x="{{ x }}") for b in builtins for shape in shapes]
+    taken = accepted(lines)
+    assert {line.split("; ")[2].split()[0] for line in taken if "&" not in line} >= {
+        "echo",
+        "test",
+        "cd",
+        "printf",
+    }
+    assert run_in_bash(taken, tmp_path) == []
+    assert run_in_bash(["eval {}".format('"$1"'), "unset $1"], tmp_path), "the values are hostile"
+
+
+def test_no_variable_that_takes_a_value_evaluates_it(tmp_path: Path) -> None:
+    after = "; set -x; : ${NAME}; f() { :; }; f; getopts a o -a; shopt -s expand_aliases; :"
+    names = {*of_bash("variable"), "EPOCHSECONDS", "SRANDOM", "PS0", "PS4", "COMP_WORDBREAKS"}
+    lines = [f"{name}={{{{ x }}}}{after.replace('NAME', name)}" for name in sorted(names)]
+    taken = accepted(lines)
+    assert len(taken) > 20 and len(taken) < len(lines)
+    assert run_in_bash(taken, tmp_path) == []
 
 
 def output(text: str, folder: Path, **roots: Any) -> str:

@@ -147,7 +147,8 @@ def test_every_kind_of_step_takes_its_time(every: Place) -> None:
     }  # fmt: skip
     assert told["assumed"]["guess branch"].startswith("default (assumed, the longest)")
     assert told["assumed"]["ok"] == "0.00 s (no work)"
-    assert told["assumed"]["once iterations"] == "1 (assumed)"
+    assert told["assumed"]["once iterations"] == "1 (the condition is never true)"
+    assert told["assumed"]["none iterations"] == "0 (the condition is never true)"
     assert not {"none:w", "off", "which:never", "pick:long"} & told["assumed"].keys()
     assert told["notes"] == ["failures, retries and the time of people at gates are not simulated"]
     assert "which:never" in simulated(every, "--input", "on=true")["assumed"]
@@ -200,6 +201,23 @@ steps:
         (place.path / "s.yaml").read_text().replace("max_iterations: 3", "max_iterations: 2")
     )
     assert simulated(place, "--learn", "l")["seconds"] == pytest.approx(sum(took) * 2 / 3)
+
+
+@pytest.mark.parametrize("kind", ["while", "do-while"])
+@pytest.mark.parametrize("condition", ["true", "'{{ inputs.on }}'", "'{{ 1 < 2 }}'"])
+def test_a_loop_whose_condition_never_changes_runs_to_its_limit(
+    kind: str, condition: str, place: Place
+) -> None:
+    (place.path / "s.yaml").write_text(f"""
+workflow: {{id: l, name: L}}
+inputs: {{on: {{type: boolean, default: true}}}}
+steps:
+  - {{id: loop, type: {kind}, condition: {condition}, max_iterations: 7,
+      steps: [{{id: turn, type: shell, run: "true"}}]}}
+""")
+    told = simulated(place)
+    assert told["assumed"]["loop iterations"] == "7 (the condition is always true)"
+    assert told["seconds"] == pytest.approx(7)
 
 
 def test_text_says_what_binds(place: Place) -> None:

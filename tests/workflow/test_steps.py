@@ -48,7 +48,7 @@ integrations:
     ("step", "told"),
     [
         ('{id: t, type: prompt, prompt: x, integration: ours, model: "{{ item }}"}', "a number"),
-        ('{id: t, type: prompt, prompt: x, integration: "{{ [item] }}"}', "the integration is"),
+        ('{id: t, type: prompt, prompt: x, integration: "{{ item }}"}', "the integration is"),
         (
             "{id: t, type: command, command: x, integration: ours, options: {deep: '{{ item }}'},"
             ' input: {args: "{{ [inputs.big, inputs.big] }}"}}',

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -34,7 +34,7 @@ _LAST_WORDS = 4096  # of stderr: a program that lacks memory says so at its end
 class Child:
     """A running command. Whoever makes one calls `close`, whatever happens."""
 
-    def __init__(self, command: Command, spill: Path | None) -> None:
+    def __init__(self, command: Command, spill: Path | None, hide: Sequence[bytes] = ()) -> None:
         self._loop = asyncio.get_running_loop()
         self._waiter: asyncio.Future[None] | None = None
         self._cancelled: asyncio.CancelledError | None = None
@@ -61,7 +61,9 @@ class Child:
         if command.limits is not None and command.limits.watched:
             helpers = HELPERS if self.sandboxed else 0
             self._watch = Watch(command.limits, self._family, helpers, self._cgroup)
-        self._collectors = [Collector(name, command.keep, spill) for name in ("stdout", "stderr")]
+        self._collectors = [
+            Collector(name, command.keep, spill, hide) for name in ("stdout", "stderr")
+        ]
         ends = zip((spawned.stdout, spawned.stderr), self._collectors, strict=True)
         self._outputs = [
             OutputPipe(fd, self._loop, partial(self._take, each), self.wake) for fd, each in ends
@@ -146,7 +148,8 @@ class Child:
             if pipe is not None:
                 pipe.close()
         for collector in self._collectors:
-            collector.close() if keep_output else collector.discard()
+            if not keep_output:
+                collector.discard()
         self._guard.over(self._number)
         self._leave_cgroup()
 

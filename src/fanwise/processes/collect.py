@@ -10,29 +10,37 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from io import FileIO
 from pathlib import Path
 
 from fanwise.errors import OutputNotWritable
 from fanwise.private_files import make_folder
+from fanwise.processes.mask import MaskedStream
 from fanwise.processes.result import Capture
 
 
 class Collector:
-    """Collects the bytes of one stream."""
+    """Collects the bytes of one stream. `hide`: what is masked in it, before anything else."""
 
-    def __init__(self, name: str, keep: int, spill: Path | None) -> None:
+    def __init__(
+        self, name: str, keep: int, spill: Path | None, hide: Sequence[bytes] = ()
+    ) -> None:
+        self._masked = MaskedStream(hide)
         self._name = name
         self._keep = keep
         self._spill = spill
         self.size = 0
-        """Bytes that came in so far."""
+        """Bytes that came in so far, masked."""
         self._head = bytearray()
         self._tail = bytearray()
         self._file: FileIO | None = None
         self._path: Path | None = None
 
     def add(self, chunk: bytes) -> None:
+        self._add(self._masked.feed(chunk))
+
+    def _add(self, chunk: bytes) -> None:
         before = self.size
         self.size += len(chunk)
         if self.size <= self._keep:
@@ -57,13 +65,17 @@ class Collector:
         )
 
     def close(self) -> None:
+        self._add(self._masked.end())
+        self._release()
+
+    def _release(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def discard(self) -> None:
         """Remove the file."""
-        self.close()
+        self._release()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 

@@ -8,6 +8,7 @@ dead and its child reaped before this returns or raises. What that includes is t
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 from fanwise.processes.child import Child
@@ -24,6 +25,7 @@ async def run_command(
     timeout: float | None = None,
     grace: float = GRACE_S,
     spill: Path | None = None,
+    hide: Sequence[bytes] = (),
 ) -> CommandResult:
     """Run a command and return how it ended, whatever its exit code; see `require_success`.
 
@@ -31,13 +33,14 @@ async def run_command(
     SIGKILL; a second cancellation ends the grace. Processes that the program left behind, in its
     group or with its output open, have as long to end by themselves. Output beyond the
     command's `keep` goes to a file in `spill`, complete; without it, its middle is dropped.
+    `hide`: what is masked in its output before that is stored or cut.
 
     A command that takes more than its `limits` allow is killed at once. Where a sandbox was asked
     for and there is none, nothing runs: `SandboxUnavailable`.
 
     A program that cannot be started is a `CommandFailed` with exit code 127 (not found) or 126.
     """
-    child = Child(command, spill)
+    child = Child(command, spill, hide)
     told = False
     try:
         result = await _run(child, timeout, grace)

@@ -8,12 +8,11 @@ the *parameter*, so that it stays one word, and that depends on where it stands:
 where it were mistaken, the item might be split at its spaces, but still not run.
 
 Refused are places where a shell (bash, which is `sh` on some systems) evaluates what a parameter
-contains: arithmetic, subscripts, offsets, numbers that `[[ ]]` compares, commands such as `trap`
-and `printf -v` (see `shell_builtins.py`); and here-documents whose delimiter is quoted, in which
-nothing is replaced.
+contains: arithmetic, subscripts, offsets, numbers that `[[ ]]` compares, arguments of builtins (see
+`shell_builtins.py`); and here-documents whose delimiter is quoted, in which nothing is replaced. A
+variable of the line that holds a value (`y={}; echo $((y))`) is refused where the value would be.
 
-What a line hands to another interpreter is beyond this (`sh -c "echo {}"`, `ssh`, `awk`), and so is
-what becomes of a variable that the value is assigned to: `y={}; echo $((y))`.
+What a line hands to another interpreter is beyond this: `sh -c "echo {}"`, `ssh`, `awk`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,15 @@ from itertools import repeat
 from typing import NamedTuple
 
 from fanwise.errors import UsageError
-from fanwise.processes.shell_builtins import INDIRECTION, evaluating, may_become_an_option
+from fanwise.processes.shell_builtins import (
+    LINE_EVALUATES,
+    POSITIONAL,
+    evaluating,
+    held_by,
+    is_evaluator,
+    may_become_an_option,
+    may_hold,
+)
 
 PLACEHOLDER = "{}"
 MARK = "\0"
@@ -39,7 +46,12 @@ _OFFSET = re.compile(r"\$\{[\w@*]+(\[[^\]]*\])?:(?![-=?+])")
 """`${x:2}`; after one of these signs comes a word instead: `${x:-none}`."""
 _ELEMENT = re.compile(r"\[[^\]\n]*\]\+?=")
 _TEST = re.compile(r"\[\[\s.*?(\s\]\]|$)", re.DOTALL)
-_COMPUTES = re.compile(r"\s-(eq|ne|lt|le|gt|ge|v)\s")
+_COMPUTES = re.compile(r"\s-(eq|ne|lt|le|gt|ge|v|R)\s")
+_LET = re.compile(r"\blet\b[^;&|\n]*")
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*|[0-9@*])")
+_LENGTH = re.compile(r"\$\{#\w+\}")
+"""`${#x}` is a number, whatever x is."""
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _NO_QUOTES = str.maketrans("", "", "'\"\\")
 
 
@@ -82,8 +94,18 @@ class _HereDocument(NamedTuple):
 class _Placing:
     """One walk over the line, with the open quotes and substitutions as a stack."""
 
-    def __init__(self, line: str, mark: str, names: Iterator[str], inside: str = _BARE) -> None:
+    def __init__(
+        self,
+        line: str,
+        mark: str,
+        names: Iterator[str],
+        inside: str = _BARE,
+        held: frozenset[str] | None = None,
+    ) -> None:
         self.line = line
+        self.first = held
+        """The variables that hold a value; None: they are to be found."""
+        self.held = set(held or ())
         self.mark = mark
         self.names = names
         self.at = 0
@@ -91,20 +113,51 @@ class _Placing:
         self.open = [inside]
         self.begins = {1: 0}
         """Where the current simple command begins, by the number of open contexts."""
+        self.into: dict[int, set[str]] = {1: set()}
+        """The variables that get what such a context gives: `y=$(…)`."""
         self.here_documents: list[_HereDocument] = []
         """Here-documents whose text begins on the next line."""
 
     def placed(self) -> str:
-        indirect = INDIRECTION.search(self.line) or "${!" + self.mark in self.line
-        refused = self.mark in self.line and bool(indirect)
-        self._refuse_if(refused, "a line with ${!x} or ${x@P}, which evaluate,")
+        if self.first is None and self.mark in self.line:
+            indirect = LINE_EVALUATES.search(self.line) or "${!" + self.mark in self.line
+            where = "a line with ${!x}, ${x@P}, `declare -i` or `declare -n`, which evaluate,"
+            self._refuse_if(bool(indirect), where)
+            self._find_variables()
+            computed = any(map(self._mentions, _LET.findall(self.line)))
+            self._refuse_if(computed, "an argument of `let`")
+        self._walk()
+        return "".join(self.out)
+
+    def _find_variables(self) -> None:
+        """The variables that hold a value, also through one another, in whatever order."""
+        self.held = may_hold(self.line)
+        while True:
+            known = frozenset(self.held)
+            walk = _Placing(self.line, self.mark, repeat("1"), self.open[0], known)
+            walk._walk()
+            self.held |= walk.held
+            if self.held == known:
+                return
+
+    def _walk(self) -> None:
         while self.at < len(self.line):
             self._step()
-        return "".join(self.out)
+
+    def _mentions(self, text: str) -> bool:
+        """Whether there is a variable in it that holds a value."""
+        return any(self._holds(found[1]) for found in _VARIABLE.finditer(text)) or any(
+            self._holds(found[0]) for found in _NAME.finditer(text)
+        )
+
+    def _holds(self, name: str) -> bool:
+        return (name if name.isidentifier() else POSITIONAL) in self.held
 
     def _step(self) -> None:
         char = self.line[self.at]
         inside = self.open[-1]
+        if char == "$" and (found := _VARIABLE.match(self.line, self.at)) and self._holds(found[1]):
+            self._check("")
         if self._sees(self.mark):
             variable = self._variable()
             plain = inside in (_DOUBLE, _HERE)
@@ -127,7 +180,9 @@ class _Placing:
 
     def _substitution(self) -> bool:
         """Enter a substitution, if one begins here."""
-        if self._sees("$(("):
+        if found := _LENGTH.match(self.line, self.at):
+            self._take(len(found[0]))
+        elif self._sees("$(("):
             self._enter(_ARITHMETIC, 3)
         elif self._sees("$("):
             self._enter(_BARE, 2)
@@ -146,7 +201,10 @@ class _Placing:
 
     def _evaluated(self, char: str) -> None:
         inside = self.open[-1]
-        if char == "'":
+        if found := _NAME.match(self.line, self.at):
+            self._refuse_if(self._holds(found[0]), "arithmetic")
+            self._take(len(found[0]))
+        elif char == "'":
             self._single_quoted()
         elif char in "([":
             self._enter(_GROUP if char == "(" else _SQUARE, 1)
@@ -212,16 +270,14 @@ class _Placing:
     def _bracket(self) -> None:
         """`[[ … ]]` may compare numbers, and `a[…]=` has a subscript; all else is plain."""
         if found := _TEST.match(self.line, self.at):
-            computes = self.mark in found[0] and _COMPUTES.search(found[0])
+            has_one = self.mark in found[0] or self._mentions(found[0])
+            computes = has_one and _COMPUTES.search(found[0])
             self._refuse_if(bool(computes), "a comparison of numbers")
             self._take(1)
-        elif (found := _ELEMENT.match(self.line, self.at)) and self._follows_a_word():
-            self._refuse_if(self.mark in found[0], "a subscript")
+        elif found := _ELEMENT.match(self.line, self.at):
+            has_one = self.mark in found[0] or self._mentions(found[0])
+            self._refuse_if(has_one, "a subscript")
         self._take(1)
-
-    def _follows_a_word(self) -> bool:
-        before = self.line[self.at - 1 : self.at]
-        return before.isalnum() or before == "_"
 
     def _here_document(self, document: _HereDocument) -> None:
         """In its text a variable is replaced and not split: it needs no quotes.
@@ -237,21 +293,31 @@ class _Placing:
                 break
         text = self.line[begin : self.at]
         self._refuse_if(self.mark in text and document.quoted, "a quoted here-document")
-        self.out.append(
-            text if document.quoted else _Placing(text, self.mark, self.names, _HERE).placed()
-        )
+        if not document.quoted:
+            held = frozenset(self.held)
+            text = _Placing(text, self.mark, self.names, _HERE, held).placed()
+        self.out.append(text)
 
     def _variable(self, before: str = "") -> str:
         """The next value, if one can stand here; `before`: what comes after `at`, and before it."""
-        self._refuse_if(any(each in _EVALUATED for each in self.open), "arithmetic")
-        if self.open[0] != _HERE or len(self.open) > 1:
-            begin = self.begins[len(self.open)]
-            command = f"{self.line[begin : self.at]}{before}"
-            evaluates = evaluating(command)
-            self._refuse_if(evaluates is not None, f"an argument of {evaluates}")
-            if may_become_an_option(command):
-                self._end_options()
+        if may_become_an_option(self._check(before)):
+            self._end_options()
         return f"${{{next(self.names)}}}"
+
+    def _check(self, before: str) -> str:
+        """Refuse what would evaluate a value here. The text of the command up to it."""
+        self._refuse_if(any(each in _EVALUATED for each in self.open), "arithmetic")
+        if self.open[0] == _HERE and len(self.open) == 1:
+            return ""
+        command = f"{self._command()}{before}"
+        evaluates = evaluating(command, self.mark)
+        self._refuse_if(evaluates is not None, str(evaluates))
+        self.held |= held_by(command) | self.into[len(self.open)]
+        return command
+
+    def _command(self) -> str:
+        """The text of the current command so far."""
+        return self.line[self.begins[len(self.open)] : self.at]
 
     def _end_options(self) -> None:
         """Put `--` before the word that begins here, whose quotes may be open already."""
@@ -273,6 +339,9 @@ class _Placing:
         end = self.line.find("'", self.at + 1)
         end = len(self.line) if end < 0 else end
         text = self.line[self.at : end + 1]
+        if self.held and is_evaluator(self._command()):
+            held = frozenset(self.held)
+            _Placing(text[1:-1], self.mark, repeat("1"), held=held).placed()
         self._take(len(text), self._replaced(text, """'"{}"'"""))
 
     def _double_quote(self) -> None:
@@ -290,10 +359,12 @@ class _Placing:
             self._enter(_BACKQUOTE, 1)
 
     def _enter(self, what: str, width: int) -> None:
-        begin = self.begins[len(self.open)]
+        begin, into = self.begins[len(self.open)], self.into[len(self.open)]
+        into = into if what == _DOUBLE else into | held_by(self._command())
         self._take(width)
         self.open.append(what)
         self.begins[len(self.open)] = begin if what == _DOUBLE else self.at
+        self.into[len(self.open)] = into
 
     def _leave(self) -> None:
         self._take(1)

@@ -32,6 +32,7 @@ _ETC = (
 )  # fmt: skip
 """What programs look up there. No keys: not `ssl/private`, `shadow`, or the settings of daemons."""
 _FOR_A_NETWORK = ("resolv.conf", "gai.conf")
+_ENVIRONMENT = ("pyvenv.cfg", "bin", "lib", "lib64", "include", "share")
 COVERED = (
     "acpi", "asound", "bus", "driver", "fs", "irq", "kcore", "keys", "latency_stats", "mtrr",
     "scsi", "sched_debug", "sys", "sysrq-trigger", "timer_list",
@@ -83,11 +84,21 @@ def own_interpreter() -> tuple[str, ...]:
 def interpreter(program: str, *folders: str) -> tuple[str, ...]:
     """What has to be seen of a Python: its folders, and the links that lead to its program.
 
-    Never a whole home, or what homes are in.
+    Never a whole home, or what homes are in, and of a virtual environment its own parts alone:
+    one that was made in the root of a project has the project's keys beside them.
     """
     home = Path.home()
-    found = [each for each in (*_links(program), *folders) if each]
+    found = [part for each in (*_links(program), *folders) if each for part in _parts(each)]
     return tuple(dict.fromkeys(each for each in found if not home.is_relative_to(each)))
+
+
+def _parts(folder: str) -> Iterator[str]:
+    if not Path(folder, "pyvenv.cfg").exists():
+        yield folder
+        return
+    for name in _ENVIRONMENT:
+        if (part := Path(folder, name)).exists():
+            yield str(part)
 
 
 def _links(program: str) -> Iterator[str]:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, Self, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
 
 import msgspec
 
+from fanwise.core.budget import BudgetLike
+from fanwise.core.caps import CapsLike
 from fanwise.core.retry import Retry, RetryLike, as_retry
 from fanwise.core.stats import Stats
-from fanwise.errors import NotOk
-from fanwise.kernel.in_run import RunArguments, SystemRun, in_run
+from fanwise.errors import NotOk, UsageError
+from fanwise.kernel.durable_run import JournalLike
+from fanwise.kernel.events import Subscriber
+from fanwise.kernel.in_run import SystemRun, in_run
 from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.run import RunLike
 from fanwise.kernel.sync import sync_twin
 from fanwise.specs import Document, read
 from fanwise.specs.plain import plain
@@ -71,25 +77,35 @@ async def run_workflow(
     project: str | os.PathLike[str] | None = None,
     retry: RetryLike = Retry.none(),  # noqa: B008 - frozen
     folder: str | os.PathLike[str] = ".",
-    **where: Unpack[RunArguments],
+    run: RunLike | None = None,
+    journal: JournalLike | None = None,
+    caps: CapsLike | None = None,
+    budget: BudgetLike | None = None,
+    name: str | None = None,
+    subscribers: Iterable[Subscriber] = (),
+    **more_inputs: Any,
 ) -> WorkflowResult:
     """Run the steps of a workflow, up to its end or to a gate that waits for an answer.
 
     `workflow`: the path of a file, a `Workflow`, or what would stand in a file; then paths are
     relative to `folder`.
-    `inputs`: by name. `answers`: of gates, by their ids or paths.
+    Inputs are keywords, `run_workflow("w.yaml", n=3)`, or stand in `inputs={…}`: there one may have
+    the name of an option, such as `name`. `answers`: of gates, by their ids or paths.
     `ask`: called at each other gate with its message, the text of its `show_file` and its options;
     returns one of them, or None to pause; may be async. `start`: the step from which on
     everything runs again. `stop_after`: the last step to run. `lenient`, `compat`, `trust_project`:
     as on the command line. `project`: where its commands run; default: the working directory.
     `retry`: of steps that run something and have no `retry` of their own; like the answers, it is
-    not kept for a resume. `where`: the `RunArguments`; their `subscribers` get a `StepChanged` when
-    a step begins and when it ends. To answer a gate at which a durable run is paused, run the same
-    workflow with the same `run` and `answers`; what is done does not run again. As a part of
-    another run it is continued with the item that it belongs to, also by another attempt at it.
+    not kept for a resume. The options from `run` on are the `RunArguments` of every entry point;
+    `subscribers` get a `StepChanged` when a step begins and when it ends. To answer a gate at which
+    a durable run is paused, run the same workflow with the same `run` and `answers`; what is done
+    does not run again. As a part of another run it is continued with the item that it belongs to,
+    also by another attempt at it.
     """
+    if both := sorted(set(inputs or {}) & set(more_inputs)):
+        raise UsageError(f"the input {both[0]!r} is given twice", "Leave it out of `inputs`")
     asked = RunOptions(
-        input=dict(inputs or {}),
+        input={**(inputs or {}), **more_inputs},
         answer=tuple(f"{gate}={choice}" for gate, choice in (answers or {}).items()),
         start=start,
         stop_after=stop_after,
@@ -98,10 +114,14 @@ async def run_workflow(
         trust_project=trust_project,
         project=None if project is None else os.fspath(project),
         retry=as_retry(retry),
+        names=tuple(inspect.signature(run_workflow).parameters)[:-1],
     )
     made = await in_thread(_made, workflow, folder, asked, ask)
     wanted = SystemRun.of(KEY, made, folder=made.folder)
-    ending, run_id, stats = await in_run(made.ended, wanted, lambda _: None, **where)
+    ending, run_id, stats = await in_run(
+        made.ended, wanted, lambda _: None,
+        run=run, journal=journal, caps=caps, budget=budget, name=name, subscribers=subscribers,
+    )  # fmt: skip
     return WorkflowResult(
         run_id=run_id,
         status=ending.status,

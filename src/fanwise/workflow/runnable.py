@@ -17,6 +17,8 @@ from fanwise.errors import BadSpec, Problem, UsageError
 from fanwise.kernel.run import Run
 from fanwise.kernel.run_inside import RunInside
 from fanwise.kernel.scope import item_of
+from fanwise.kernel.workers import WorkPlace
+from fanwise.processes.mask import MASK, Masker
 from fanwise.specs import Document, End
 from fanwise.specs.nearest import did_you_mean
 from fanwise.specs.system import Assumed, Opening
@@ -28,7 +30,7 @@ from fanwise.workflow.run.options import RunOptions, pairs
 from fanwise.workflow.run.preflight import Preflight
 from fanwise.workflow.run.simulation import WorkflowSimulation
 from fanwise.workflow.spec.overlays import digests_of, read_composed, with_overlays
-from fanwise.workflow.spec.secrets import MASK, Masker, read_secrets
+from fanwise.workflow.spec.secrets import read_secrets
 from fanwise.workflow.spec.workflow_file import (
     LoadedWorkflow,
     Read,
@@ -40,7 +42,6 @@ from fanwise.workflow.state.frame import Frame, Layer
 from fanwise.workflow.state.history import PAUSED, ExecutionInputs, opened, paused_gate
 from fanwise.workflow.state.run_state import StepState
 from fanwise.workflow.state.step_result import StepResult
-from fanwise.workflow.steps.agent import Agents
 from fanwise.workflow.steps.functions import names_of_project, of_project
 from fanwise.workflow.steps.gate import Ask, ask, ask_secret, is_interactive
 from fanwise.workflow.steps.kinds import Project, kinds
@@ -93,7 +94,7 @@ class RunnableWorkflow:
     def inputs(self) -> dict[str, Any]:
         """The inputs, checked against their declarations. `UsageError`."""
         known = {**(self._before or {}), **self._known_inputs(), **self._hidden}
-        return bind_inputs(self.workflow, known)
+        return bind_inputs(self.workflow, known, self._asked.names)
 
     @cached_property
     def _secrets(self) -> dict[str, str]:
@@ -113,10 +114,9 @@ class RunnableWorkflow:
         """What only the run can tell. `BadSpec` for what is certain to fail in a new run."""
         if self._before is not None:
             return []
-        project, document = self._project, self.workflow.document
-        found = Preflight(self.workflow, Agents(project.folder), inputs, compat=project.compat)
+        found = Preflight(self.workflow, self._project, inputs)
         if found.problems:
-            raise BadSpec(document.name, found.problems)
+            raise BadSpec(self.workflow.document.name, found.problems)
         return found.at_run_time
 
     @cached_property
@@ -148,6 +148,10 @@ class RunnableWorkflow:
     @cached_property
     def budget(self) -> Budget | None:
         return self.workflow.file.make_budget()
+
+    @property
+    def on(self) -> WorkPlace | None:
+        return self.workflow.file.make_place()
 
     def describe(self) -> Sequence[str]:
         """Each step, with the values that are known in advance."""
@@ -195,13 +199,11 @@ class RunnableWorkflow:
         known = {**(self._before or self.inputs), **history.inputs, **self._secrets}
         inputs = bind_inputs(workflow, known)
         mask = run.hide = Masker(self._secrets.values())
-        leaf_kinds = kinds(self._project, history, self._ask, mask)
-        leaves = Leaves(run, leaf_kinds, self._asked.retry, history.twice, mask)
-        engine = Interpreter(
-            run, workflow, self._project, history, leaves,
-            stop_after=self._asked.stop_after, mask=mask,
-        )  # fmt: skip
-        home = home_of(workflow, inputs, history.given_in)
+        leaf_kinds = kinds(self._project, history, self._ask)
+        leaves = Leaves(run, leaf_kinds, self._asked.retry, history.twice)
+        stop_after = self._asked.stop_after
+        engine = Interpreter(run, workflow, self._project, history, leaves, stop_after=stop_after)
+        home = home_of(workflow, inputs, history.given_in, mask)
         frame = Frame(
             home, run.id, Layer(), path=str, bare=str, states={}, moment=(history.execution,)
         )

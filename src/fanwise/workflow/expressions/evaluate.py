@@ -15,7 +15,7 @@ from typing import Any
 from fanwise.workflow.expressions import filters
 from fanwise.workflow.expressions import tree as nodes
 from fanwise.workflow.expressions.tree import Expression
-from fanwise.workflow.expressions.values import MOST_NUMBER, Impossible, kind, within_size
+from fanwise.workflow.expressions.values import MOST_NUMBER, TEXT, Impossible, kind, within_size
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
@@ -23,13 +23,16 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_ARITHMETIC: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+ARITHMETIC: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "+": (operator.add, "added"),
     "-": (operator.sub, "subtracted"),
     "*": (operator.mul, "multiplied"),
     "/": (operator.truediv, "divided"),
     "%": (operator.mod, "divided"),
 }
+
+SECRETS = ""
+"""The root, which no expression can name, that tells whether a secret is in a value."""
 
 
 def evaluate(tree: Expression, roots: Mapping[str, Any]) -> Any:
@@ -59,8 +62,19 @@ def _value(tree: Expression, roots: Mapping[str, Any]) -> Any:
             value = _value(tree.of, roots)
             for each in tree.filters:
                 arguments = [_value(argument, roots) for argument in each.arguments]
+                if filters.FILTERS[each.name].changes and roots.get(SECRETS, _none)(value):
+                    raise Impossible(no_secret(each.name))
                 value = filters.apply(each.name, value, arguments)
             return value
+
+
+def _none(value: Any) -> bool:
+    return False
+
+
+def no_secret(name: str) -> str:
+    """Why a filter does not take a secret."""
+    return f"`{name}` would change a secret, and what comes of it would be recorded in clear"
 
 
 def _reach(value: Any, parts: tuple[str | int, ...]) -> Any:
@@ -81,7 +95,7 @@ def _chain(tree: nodes.Chain, roots: Mapping[str, Any]) -> Any:
             if bool(value) is (sign == "or"):  # the rest does not matter
                 return sign == "or"
             value = bool(_value(part, roots))
-        elif sign in _ARITHMETIC:
+        elif sign in ARITHMETIC:
             value = _compute(value, sign, _value(part, roots))
         else:
             value = _compare(value, sign, _value(part, roots))
@@ -127,16 +141,20 @@ def _as_number(value: Any) -> int | float | None:
 
 
 def _compute(left: Any, sign: str, right: Any) -> Any:
-    compute, word = _ARITHMETIC[sign]
+    compute = ARITHMETIC[sign][0]
     if _is_number(left) and _is_number(right):
         return _number(compute, left, right)
     if sign == "+" and type(left) is type(right) and isinstance(left, str | list):
         within_size(len(left) + len(right))
         return left + right
-    step = ""
-    if isinstance(left, str) or isinstance(right, str):
-        step = "; text that holds a number becomes one with `| from_json`"
-    raise Impossible(f"{kind(left)} and {kind(right)} cannot be {word}{step}")
+    raise not_computed(kind(left), sign, kind(right))
+
+
+def not_computed(left: str, sign: str, right: str) -> Impossible:
+    """Why values of these kinds cannot be added, and so on."""
+    step = "; text that holds a number becomes one with `| from_json`"
+    step = step if TEXT in (left, right) else ""
+    return Impossible(f"{left} and {right} cannot be {ARITHMETIC[sign][1]}{step}")
 
 
 def _number(compute: Callable[[Any, Any], Any], left: Any, right: Any) -> int | float:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fanwise.workflow.expressions.values import (
+    BOOLEAN,
+    LIST,
+    MAPPING,
     MOST_NUMBER,
+    NOTHING,
+    NUMBER,
+    TEXT,
     Impossible,
     kind,
     read_json,
@@ -18,11 +24,23 @@ from fanwise.workflow.expressions.values import (
 
 def apply(name: str, value: Any, arguments: list[Any]) -> Any:
     """The value after the filter. `Impossible`."""
+    refuse_kinds(name, kind(value), [kind(each) for each in arguments])
+    return FILTERS[name].call(value, *arguments)
+
+
+def refuse_kinds(name: str, value: str | None, arguments: Sequence[str | None]) -> None:
+    """`Impossible` if values of these kinds cannot be put through it; None: any kind."""
     found = FILTERS[name]
-    for each in (*([value] if found.of_text else []), *(arguments if found.with_text else [])):
-        if not isinstance(each, str):
-            raise Impossible(f"`{name}` takes text, not {kind(each)}")
-    return found.call(value, *arguments)
+    texts = [*([value] if found.of_text else []), *(arguments if found.with_text else [])]
+    if name == "contains" and value == TEXT:
+        texts += arguments
+    for each in texts:
+        if each not in (None, TEXT):
+            raise Impossible(f"`{name}` takes text, not {each}")
+    if name == "length" and value not in (None, TEXT, LIST, MAPPING, NOTHING):
+        raise Impossible(f"`length` takes text, a list or a mapping, not {value}")
+    if name == "trim" and value not in (None, TEXT, NOTHING):
+        raise Impossible(f"`trim` takes text, not {value}")
 
 
 def _default(value: Any, instead: Any = "") -> Any:
@@ -51,8 +69,6 @@ def _field(entry: Any, parts: list[str]) -> Any:
 
 
 def _contains(value: Any, wanted: Any) -> bool:
-    if isinstance(value, str) and not isinstance(wanted, str):
-        raise Impossible(f"`contains` takes text, not {kind(wanted)}")
     return isinstance(value, str | list) and wanted in value
 
 
@@ -94,43 +110,31 @@ def _real(written: str) -> float:
     return value
 
 
-def _length(value: Any) -> int:
-    if isinstance(value, str | list | Mapping):
-        return len(value)
-    if value is None:
-        return 0
-    raise Impossible(f"`length` takes text, a list or a mapping, not {kind(value)}")
-
-
-def _trim(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.strip()
-    if value is None:
-        return None
-    raise Impossible(f"`trim` takes text, not {kind(value)}")
-
-
 class FilterKind(NamedTuple):
-    """A filter, how many arguments it takes, and whether these and the value must be text."""
+    """A filter, what it gives (None: that depends), how many arguments it takes, and whether
+    these and the value must be text."""
 
     call: Callable[..., Any]
+    gives: str | None = None
     least: int = 0
     most: int = 0
     of_text: bool = False
     with_text: bool = False
+    changes: bool = False
+    """Whether it gives other text than it got: a secret could not be masked any more."""
 
 
 FILTERS = {
-    "default": FilterKind(_default, 0, 1),
-    "join": FilterKind(_join, 1, 1, with_text=True),
-    "map": FilterKind(_map, 1, 1, with_text=True),
-    "contains": FilterKind(_contains, 1, 1),
-    "from_json": FilterKind(_from_json, of_text=True),
-    "length": FilterKind(_length),
-    "split": FilterKind(_split, 1, 1, of_text=True, with_text=True),
-    "upper": FilterKind(str.upper, of_text=True),
-    "lower": FilterKind(str.lower, of_text=True),
-    "to_json": FilterKind(_to_json),
-    "trim": FilterKind(_trim),
+    "default": FilterKind(_default, None, 0, 1),
+    "join": FilterKind(_join, TEXT, 1, 1, with_text=True),
+    "map": FilterKind(_map, LIST, 1, 1, with_text=True),
+    "contains": FilterKind(_contains, BOOLEAN, 1, 1),
+    "from_json": FilterKind(_from_json, of_text=True, changes=True),
+    "length": FilterKind(lambda value: len(value or ""), NUMBER),
+    "split": FilterKind(_split, LIST, 1, 1, of_text=True, with_text=True, changes=True),
+    "upper": FilterKind(str.upper, TEXT, of_text=True, changes=True),
+    "lower": FilterKind(str.lower, TEXT, of_text=True, changes=True),
+    "to_json": FilterKind(_to_json, TEXT),
+    "trim": FilterKind(lambda value: value and value.strip()),
     "raw": FilterKind(lambda value: value),  # it changes how `Text` quotes the value, not the value
 }

@@ -150,7 +150,7 @@ class _Parser:
             raise self._expected(f"a filter ({', '.join(FILTERS)})")
         self.next += 1
         arguments = self._list(")") if self._takes("sign", "(") else ()
-        least, most = FILTERS[token.value][1:3]
+        least, most = FILTERS[token.value][2:4]
         if not least <= len(arguments) <= most:
             wants = {(0, 0): "no argument", (1, 1): "one argument"}
             wanted = wants.get((least, most), "one argument or none")

@@ -61,9 +61,19 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class _Parsed(msgspec.Struct, frozen=True):
+    @property
+    def expressions(self) -> tuple[Part, ...]:
+        """The expressions in braces, in order."""
+        raise NotImplementedError
+
+    @property
+    def lone(self) -> Part | None:
+        """The expression that is all of it, spaces around aside: it has any type."""
+        raise NotImplementedError
+
     def uses(self) -> Iterator[Used]:
         """The paths that it uses, and whether they may be missing."""
-        raise NotImplementedError
+        return (use for part in self.expressions for use in used(part.tree))
 
     def names(self) -> set[tuple[str, ...]]:
         """The paths that it uses."""
@@ -87,23 +97,18 @@ class Text(_Parsed, frozen=True):
 
     @property
     def expressions(self) -> tuple[Part, ...]:
-        """The expressions in braces, in order."""
         return tuple(part for part in self.parts if isinstance(part, Part))
 
     @property
-    def is_lone(self) -> bool:
-        """Whether it is one `{{ }}` and nothing else, spaces around it aside: it has any type."""
+    def lone(self) -> Part | None:
         others = [part for part in self.parts if isinstance(part, str)]
-        return len(self.expressions) == 1 and not "".join(others).strip()
-
-    def uses(self) -> Iterator[Used]:
-        for part in self.expressions:
-            yield from used(part.tree)
+        found = self.expressions
+        return found[0] if len(found) == 1 and not "".join(others).strip() else None
 
     def render(self, roots: Mapping[str, Any]) -> Any:
         """The value of a lone expression, of any type; else text. `BadExpression`."""
-        if self.is_lone:
-            return self.expressions[0].value(roots)
+        if self.lone is not None:
+            return self.lone.value(roots)
         return self._joined(lambda part: part.text(roots))
 
     def text(self, roots: Mapping[str, Any]) -> str:
@@ -161,10 +166,15 @@ class Value(_Parsed, frozen=True):
         """`BadExpression`."""
         return Value(source, _mapped(source, str, Text.parse))
 
-    def uses(self) -> Iterator[Used]:
+    @property
+    def expressions(self) -> tuple[Part, ...]:
         texts: list[Text] = []
         _mapped(self._made, Text, texts.append)
-        return (use for text in texts for use in text.uses())
+        return tuple(part for text in texts for part in text.expressions)
+
+    @property
+    def lone(self) -> Part | None:
+        return self._made.lone if isinstance(self._made, Text) else None
 
     def render(self, roots: Mapping[str, Any]) -> Any:
         """The value with each text rendered. `BadExpression`."""

@@ -11,6 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from fanwise.workflow.expressions.filters import FILTERS
+
 
 class Literal(msgspec.Struct, frozen=True, tag=True):
     """`'text'`, `1`, `1.5`, `true`, `none`."""
@@ -75,18 +77,22 @@ class Used(NamedTuple):
     path: tuple[str, ...]
     guarded: bool
     """It may be missing, because a `default` follows it."""
+    changed: str = ""
+    """The filter that makes other text of it."""
 
 
-def used(tree: Expression, *, guarded: bool = False) -> Iterator[Used]:
+def used(tree: Expression, *, guarded: bool = False, changed: str = "") -> Iterator[Used]:
     """All paths in an expression, in order."""
     if isinstance(tree, Path):
-        yield Used((tree.root, *map(str, tree.parts)), guarded)
+        yield Used((tree.root, *map(str, tree.parts)), guarded, changed)
         return
     inside = guarded and isinstance(tree, Reach)
     if isinstance(tree, Filtered):
         inside = tree.filters[0].name == "default"
+        names = (each.name for each in tree.filters if FILTERS[each.name].changes)
+        changed = next(names, changed)
     for position, child in enumerate(_children(tree)):
-        yield from used(child, guarded=inside and position == 0)
+        yield from used(child, guarded=inside and position == 0, changed=changed)
 
 
 def _children(tree: Expression) -> tuple[Expression, ...]:

@@ -24,19 +24,18 @@ def within_size(size: int) -> None:
         raise Impossible(f"the result has more than {MOST_SIZE:,} characters or entries")
 
 
+NOTHING, BOOLEAN, TEXT, NUMBER = "nothing", "true or false", "text", "a number"
+LIST, MAPPING = "a list", "a mapping"
+_KINDS: tuple[tuple[Any, str], ...] = (
+    (bool, BOOLEAN), (str, TEXT), (int | float, NUMBER), (list, LIST), (Mapping, MAPPING),
+)  # fmt: skip
+
+
 def kind(value: Any) -> str:
     """What a value is, in words."""
     if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return "true or false"
-    names: list[tuple[Any, str]] = [
-        (str, "text"),
-        (int | float, "a number"),
-        (list, "a list"),
-        (Mapping, "a mapping"),
-    ]
-    return next((name for of, name in names if isinstance(value, of)), type(value).__name__)
+        return NOTHING
+    return next((name for of, name in _KINDS if isinstance(value, of)), type(value).__name__)
 
 
 def truth(value: Any) -> bool:

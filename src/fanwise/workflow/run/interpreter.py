@@ -18,11 +18,11 @@ from fanwise.errors import AttemptTimeout, StepFailed, UsageError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
 from fanwise.kernel.run_inside import RunAfter
+from fanwise.processes.mask import Masker
 from fanwise.workflow.expressions import truth
 from fanwise.workflow.run import fan_out_steps as fanning
-from fanwise.workflow.run.leaves import NO_SECRETS, Leaves, whole
+from fanwise.workflow.run.leaves import Leaves, whole
 from fanwise.workflow.spec import steps as spec
-from fanwise.workflow.spec.secrets import Masker
 from fanwise.workflow.spec.steps import Step
 from fanwise.workflow.spec.workflow_file import LoadedWorkflow, bind_inputs
 from fanwise.workflow.state.cut_short import CUT, CUT_NO_MORE, cut_short, digest_of_whole
@@ -50,9 +50,7 @@ class Interpreter:
         leaves: Leaves,
         *,
         stop_after: str | None = None,
-        mask: Masker = NO_SECRETS,
     ) -> None:
-        self._mask = mask
         self.run = run
         self.leaves = leaves
         self.position = 0
@@ -105,7 +103,8 @@ class Interpreter:
             self.leaves.changed(StepState(path, step.type, "running", inside=frame.inside))
         result = self._skipped(step, frame) or await self._executed(step, path, frame)
         if not leaf:  # records of leaves are masked
-            output, error = self._mask(result.output), self._mask(result.error)
+            mask = frame.home.mask
+            output, error = mask(result.output), mask(result.error)
             result = msgspec.structs.replace(result, output=output, error=error)
         if result.status == "failed" and step.on_failure:
             result = await self._after_failure(step, path, frame, result)
@@ -144,6 +143,7 @@ class Interpreter:
             self._history.execution,
             given_in=frame.home.given_in,
             real_folder=frame.home.real_folder,
+            mask=frame.home.mask,
         )
         return self.leaves.execution(step, frame, place, self._since(step, frame))
 
@@ -295,7 +295,7 @@ class Interpreter:
     async def _workflow(self, step: spec.WorkflowStep, path: str, frame: Frame) -> StepResult:
         target: LoadedWorkflow = step.target
         given = {name: value.render(frame.roots()) for name, value in step.input.items()}
-        home = home_of(target, bind_inputs(target, given), _given_in(step, frame))
+        home = home_of(target, bind_inputs(target, given), _given_in(step, frame), frame.home.mask)
         inner = frame.of_workflow(step, path, home)
         stop = await self.these(target.steps, inner)
         outputs = {
@@ -359,7 +359,10 @@ def _given_in(step: spec.WorkflowStep, frame: Frame) -> dict[str, int]:
 
 
 def home_of(
-    workflow: LoadedWorkflow, inputs: Mapping[str, Any], given_in: Mapping[str, int]
+    workflow: LoadedWorkflow,
+    inputs: Mapping[str, Any],
+    given_in: Mapping[str, int],
+    mask: Masker,
 ) -> Home:
     """What the frames of a workflow share."""
     roots = {"inputs": inputs}
@@ -372,4 +375,5 @@ def home_of(
         header.options or {},
         workflow.real_folder,
         given_in,
+        mask,
     )

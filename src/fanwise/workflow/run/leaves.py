@@ -26,7 +26,6 @@ from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import item_of
 from fanwise.workflow.expressions.values import Impossible
-from fanwise.workflow.spec.secrets import Masker
 from fanwise.workflow.spec.steps import GateStep, Step
 from fanwise.workflow.state.frame import Frame, more_needs
 from fanwise.workflow.state.history import TWICE
@@ -41,7 +40,6 @@ from fanwise.workflow.state.step_result import (
 )
 from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
 
-NO_SECRETS = Masker(())
 PASSED_ON = (JournalError, BudgetExceeded, RateLimited)
 """Errors that must reach the kernel unchanged."""
 
@@ -78,9 +76,8 @@ class LeafExecution:
         place: StepPlace,
         kind: Leaf[Any],
         since: Moment,
-        mask: Masker,
     ) -> None:
-        self.mask = mask
+        mask = self.mask = place.mask
         self.step = step
         self.frame = frame
         self.since = since
@@ -139,9 +136,7 @@ class Leaves:
         kinds: Mapping[type[Step], Leaf[Any]],
         retry: Retry = Retry.none(),  # noqa: B008 - frozen
         twice: Iterable[str] = (),
-        mask: Masker = NO_SECRETS,
     ) -> None:
-        self._mask = mask
         self._run = run
         self._kinds = kinds
         self._retry = retry
@@ -165,7 +160,7 @@ class Leaves:
         return type(step) in self._kinds
 
     def execution(self, step: Step, frame: Frame, place: StepPlace, since: Moment) -> LeafExecution:
-        return LeafExecution(step, frame, place, self._kinds[type(step)], since, self._mask)
+        return LeafExecution(step, frame, place, self._kinds[type(step)], since)
 
     async def one(self, execution: LeafExecution) -> StepResult:
         """Execute a single leaf."""
@@ -228,10 +223,10 @@ class Leaves:
             raise
         except Exception as error:
             output = error.result if isinstance(error, StepFailed) else None
-            text = self._mask(_told(error))
+            text = execution.mask(_told(error))
             failed = StepResult("failed", output or {}, text)
             self._changed(execution, "failed", failed.output, text)
-            cause = None if self._mask.hides else error  # a cause is recorded as it is
+            cause = None if execution.mask.hides else error  # a cause is recorded as it is
             raise StepFailed(text, execution.record(failed)) from cause
         self._changed(execution, result.status, result.output, result.error)
         return execution.record(result)
@@ -245,8 +240,8 @@ class Leaves:
     ) -> None:
         if self._run.subscribers:
             step, frame = execution.step, execution.frame
-            shown: dict[str, Any] = self._mask(dict(output or {}))
-            path, error = execution.place.path, self._mask(error)
+            shown: dict[str, Any] = execution.mask(dict(output or {}))
+            path, error = execution.place.path, execution.mask(error)
             self.changed(StepState(path, step.type, status, shown, error, frame.inside))
 
     def changed(self, state: StepState) -> None:

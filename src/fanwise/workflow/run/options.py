@@ -39,6 +39,8 @@ class RunOptions(msgspec.Struct, frozen=True):
     """Where its commands run; None: in the working directory."""
     retry: Retry = Retry.none()
     """Of steps that run something and have no `retry` of their own."""
+    names: tuple[str, ...] = ()
+    """Of the arguments beside which inputs are given, in Python: one may be meant."""
 
     def __post_init__(self) -> None:
         if self.compat not in (None, SPEC_KIT):

@@ -146,9 +146,15 @@ class WorkflowSimulation:
         inner = step.step.id if isinstance(step, spec.FanOutStep) else step.id
         return self._times((*chain, inner), chain, "items", ITEMS)
 
-    def iterations(self, step: spec.LoopStep, chain: Chain) -> int:
+    def iterations(self, step: spec.LoopStep, chain: Chain, roots: Mapping[str, Any]) -> int:
+        if step.condition.is_known(roots):  # no step changes it
+            holds = truth(step.condition.render(roots))
+            count = step.max_iterations if holds else int(isinstance(step, spec.DoWhileStep))
+            told = f"{count} (the condition is {'always' if holds else 'never'} true)"
+            self.facts[f"{':'.join(chain)} iterations"] = told
+            return count
         first = step.steps[0].id if step.steps else ""
-        return self._times((*chain, first), chain, "iterations", 1)
+        return min(self._times((*chain, first), chain, "iterations", 1), step.max_iterations)
 
     def _times(self, inner: Chain, outer: Chain, what: str, assumed: int) -> int:
         inside, around = self._learned.get(inner), self._learned.get(outer)
@@ -215,10 +221,7 @@ class _Walk:
                     chosen = found.branch(here.chain, step.expression, every)
                 await self.steps(chosen, here)
             case spec.LoopStep():
-                asks = not isinstance(step, spec.DoWhileStep) and step.condition.is_known(roots)
-                if asks and not truth(step.condition.render(roots)):
-                    return
-                for _ in range(min(found.iterations(step, here.chain), step.max_iterations)):
+                for _ in range(found.iterations(step, here.chain, roots)):
                     await self.steps(step.steps, here)
             case spec.WorkflowStep():
                 await self.steps(step.target.steps, here._replace(roots={}))

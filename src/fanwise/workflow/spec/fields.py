@@ -38,7 +38,7 @@ def _condition(given: Any) -> Value:
 
 def _items(given: Any) -> Value:
     value = Value.parse(given)
-    if isinstance(given, list) or (isinstance(given, str) and Text.parse(given).is_lone):
+    if isinstance(given, list) or value.lone is not None:
         return value
     raise ValueError("must be a list or one {{ }} that gives a list")
 
@@ -69,7 +69,7 @@ def _argument(given: Any) -> Text:
 def _width(given: Any) -> int | Text:
     if isinstance(given, str):
         text = Text.parse(given)
-        if text.is_lone:
+        if text.lone is not None:
             return text
         given = int(given) if given.strip().isdecimal() else given
     if isinstance(given, float) and given.is_integer():

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from fanwise.specs import CapSpec, FieldPath, LimitsSpec
 from fanwise.specs.nearest import did_you_mean
 from fanwise.workflow.expressions import Text, Value
+from fanwise.workflow.expressions.evaluate import no_secret
 from fanwise.workflow.expressions.tree import Used
 from fanwise.workflow.spec import steps as spec
 from fanwise.workflow.spec.inputs import InputSpec
@@ -93,6 +94,8 @@ class References:
             self._check_text(text, (*step.where.path, *place), in_item=sees)
 
     def _check_text(self, text: Text | Value, path: FieldPath, *, in_item: bool) -> None:
+        for name in {use.changed for use in text.uses() if use.changed and self._secrets(use)}:
+            self._reader.wrong(path, no_secret(name))
         told = {self._unknown(use, in_item=in_item) for use in text.uses()}
         for message in sorted(message for message in told if message):
             self._reader.doubtful(path, message)
@@ -115,10 +118,13 @@ class References:
             return f"there is no step {rest[0]!r}{did_you_mean(rest[0], self._all)}"
         return ""
 
-    def _check_no_secret(self, step: spec.SystemStep, given: Value) -> None:
+    def _secrets(self, use: Used) -> set[str]:
+        """The secrets that it reaches."""
         secrets = {name for name, each in self._inputs.items() if each.secret}
-        used = {path[1] for path in given.names() if path[0] == "inputs" and len(path) > 1}
-        for name in sorted(secrets & used):
+        return secrets & set(use.path[1:2] or secrets) if use.path[0] == "inputs" else set()
+
+    def _check_no_secret(self, step: spec.SystemStep, given: Value) -> None:
+        for name in sorted({name for use in given.uses() for name in self._secrets(use)}):
             told = f"{name!r} is a secret, and a step of type {step.type} records what it is given"
             self._wrong(step, told, "spec")
 

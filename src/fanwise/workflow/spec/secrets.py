@@ -7,48 +7,18 @@ a resume asks for it again. It is no part of a digest either, so a new token rep
 from __future__ import annotations
 
 import glob
-import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from fanwise.errors import UsageError
 
-MASK = "***"
 VARIABLE = "FANWISE_SECRET_"
 """What the environment variables of secrets begin with; then comes the name, in capitals."""
 MOST_BYTES = 64 * 1024
 
 AskSecret = Callable[[str], str | None]
 """Asks somebody for the secret of this name; None: nobody is there."""
-
-
-class Masker:
-    """Replaces secrets in data."""
-
-    def __init__(self, secrets: Iterable[str]) -> None:
-        parts = {part for secret in secrets for part in (secret, *secret.splitlines())}
-        # Programs print JSON.
-        parts |= {json.dumps(part, ensure_ascii=a)[1:-1] for part in parts for a in (True, False)}
-        # The longest first: one secret may be a part of another.
-        self._secrets = sorted((part for part in parts if part.strip()), key=len, reverse=True)
-
-    @property
-    def hides(self) -> bool:
-        """Whether there are secrets."""
-        return bool(self._secrets)
-
-    def __call__(self, value: Any) -> Any:
-        """The same data with a mask for each secret."""
-        if not self._secrets:
-            return value
-        if isinstance(value, str):
-            for secret in self._secrets:
-                value = value.replace(secret, MASK)
-            return value
-        if isinstance(value, Mapping):
-            return {self(key): self(each) for key, each in value.items()}
-        return [self(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def read_secrets(

@@ -131,6 +131,13 @@ class ProcessStep(Step):
     cwd: TextField | None = None
     """Where it runs, relative to the project; None: in the project."""
 
+    @field_validator("env")
+    @classmethod
+    def _names(cls, env: dict[str, Any]) -> dict[str, Any]:
+        if wrong := [name for name in env if not name or "=" in name or "\0" in name]:
+            raise ValueError(f"{wrong[0]!r} cannot be the name of a variable")
+        return env
+
 
 class ShellStep(ProcessStep):
     """A line of shell."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +252,7 @@ def _included(reader: StepReader, step: WorkflowStep, loading: _Loading) -> Load
         return None
     for given, key, told in (
         (target.file.budget, "budget", "a run has one budget, of the file that is run"),
+        (target.file.on, "on", "a run has one place, of the file that is run"),
         (target.on_end, "on_end", "only the file that is run can have `on_end`"),
     ):
         if given:
@@ -286,18 +287,23 @@ def _check_given(reader: StepReader, step: WorkflowStep, target: LoadedWorkflow)
 # -- inputs ---------------------------------------------------------------------------------------
 
 
-def bind_inputs(workflow: LoadedWorkflow, given: Mapping[str, Any]) -> dict[str, Any]:
+def bind_inputs(
+    workflow: LoadedWorkflow, given: Mapping[str, Any], options: Sequence[str] = ()
+) -> dict[str, Any]:
     """The inputs as they are declared, of what somebody gave; None counts as not given.
 
-    `UsageError` for what is not declared, missing, or of another type.
+    `UsageError` for what is not declared, missing, or of another type. `options`: the names of what
+    else may be given, and may be meant.
     """
+    declared, what = workflow.inputs, "input or option" if options else "input"
     problems = [
-        f"there is no input {name!r}{did_you_mean(name, workflow.inputs)}"
+        f"there is no {what} {name!r}"
+        + (did_you_mean(name, [*declared, *options], otherwise_all=False) or _known(declared))
         for name in given
-        if name not in workflow.inputs
+        if name not in declared
     ]
     bound: dict[str, Any] = {}
-    missing = False
+    step = ""
     for name, spec in workflow.inputs.items():
         value = given.get(name)
         try:
@@ -306,12 +312,17 @@ def bind_inputs(workflow: LoadedWorkflow, given: Mapping[str, Any]) -> dict[str,
             elif spec.has_default:
                 bound[name] = spec.bind_default()
             elif spec.required:
-                missing = True
+                step = "Give inputs by --input NAME=VALUE, or NAME=@FILE; in Python by keyword"
+                if name in options:
+                    step = f"`{name}` is an option too: give inputs={{{name!r}: …}}"
                 asked = f" ({spec.prompt})" if spec.prompt else ""
                 problems.append(f"the input {name!r} is missing{asked}")
         except ValueError as error:
             problems.append(f"the input {name!r}: {error}")
     if problems:
-        step = "Give inputs by --input NAME=VALUE, or NAME=@FILE" if missing else ""
         raise UsageError("; ".join(problems), step)
     return bound
+
+
+def _known(inputs: Mapping[str, InputSpec]) -> str:
+    return f"; its inputs: {', '.join(inputs)}" if inputs else "; it has no inputs"

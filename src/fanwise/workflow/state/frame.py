@@ -14,10 +14,13 @@ from typing import Any
 
 import msgspec
 
+from fanwise.processes.mask import Masker
+from fanwise.workflow.expressions.evaluate import SECRETS
 from fanwise.workflow.spec.steps import Step
 from fanwise.workflow.state.run_state import StepState
 from fanwise.workflow.state.step_result import Moment, StepResult
 
+NO_SECRETS = Masker(())
 States = dict[str, StepState]
 Namer = Callable[[str], str]
 """From the id of a step to its path in the execution."""
@@ -45,6 +48,7 @@ class Home(msgspec.Struct, frozen=True):
     """The same, links resolved."""
     given_in: Mapping[str, int] = {}
     """In which execution of the run each input was last given; of others: in the first."""
+    mask: Masker = NO_SECRETS
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -87,6 +91,7 @@ class Frame(msgspec.Struct, frozen=True):
             "item": self.item,
             "fan_in": self.steps.fan_in,
             "context": context,
+            SECRETS: self.home.mask.is_in,
         }
 
     def put(self, step: Step, path: str, result: StepResult) -> None:

@@ -6,13 +6,15 @@ What the agent prints is the step's output: stdout and stderr, as of a shell ste
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from fanwise.errors import StepFailed, UsageError
 from fanwise.models import Options, Request, ask, connect
-from fanwise.models.names import BUILT_IN, PROVIDERS, Spec
+from fanwise.models.clients import check_ready
+from fanwise.models.names import BUILT_IN, PROVIDERS, Spec, as_spec, split
 from fanwise.models.port import Message
 from fanwise.specs.agents import Integration, argv, command_argv, named, of_project
 from fanwise.workflow.expressions.values import kind, shown
@@ -88,7 +90,7 @@ class AgentLeaf(Leaf[AgentStep]):
         """Run the agent, or ask the model. `UsageError` if it is unknown."""
         how = resolved["model"], resolved["options"]
         if isinstance(step, PromptStep) and is_model(resolved["model"]):
-            return StepResult("completed", await _asked(step, resolved))
+            return StepResult("completed", await _asked(step, resolved, place))
         agent = self._agents.named(resolved["integration"])
         if isinstance(step, PromptStep):
             return await _run(step, argv(agent, resolved["prompt"], *how), resolved, place)
@@ -121,12 +123,27 @@ def is_model(name: str | None) -> bool:
     return bool(sign) and (provider in PROVIDERS or provider in BUILT_IN)
 
 
-async def _asked(step: PromptStep, resolved: Resolved) -> dict[str, Any]:
+def _spec(model: str, options: Mapping[str, Any]) -> Spec:
+    given = {name: options[name] for name in Spec.__struct_fields__ if name in options}
+    return as_spec({**given, "name": model})
+
+
+def check_model(model: str, options: Mapping[str, Any]) -> None:
+    """`UnknownModel`; `ModelNotReady` if its key or file is not there."""
+    spec = _spec(model, options)
+    if split(model)[0] in PROVIDERS:
+        check_ready(spec)
+    else:
+        connect(spec)
+
+
+async def _asked(step: PromptStep, resolved: Resolved, place: StepPlace) -> dict[str, Any]:
     options = resolved["options"]
+    if place.mask.is_in(resolved):  # a reply may repeat the secret, and a cache would keep it
+        options = {**options, "cache": None}
     given = {name: options[name] for name in Options.__struct_fields__ if name in options}
     request = Request((Message("user", resolved["prompt"]),), Options(**given))
-    spec = {name: options[name] for name in Spec.__struct_fields__ if name in options}
-    model = connect({**spec, "name": resolved["model"]})
+    model = connect(_spec(resolved["model"], options))
     reply = await ask(model, request, timeout=step.timeout)
     return {
         **resolved,

@@ -56,7 +56,7 @@ async def run_child(
         keep=KEEP,
         check=False,
     )
-    result = await _result(command, timeout)
+    result = await _result(command, timeout, place)
     output = output_of(result)
     if result.timed_out:
         raise StepFailed(f"timed out after {timeout:g} s, and was killed", output)
@@ -65,11 +65,11 @@ async def run_child(
     return output
 
 
-async def _result(command: Command, timeout: float | None) -> CommandResult:
+async def _result(command: Command, timeout: float | None, place: StepPlace) -> CommandResult:
     loop = asyncio.get_running_loop()
     outside(loop, +1)
     try:
-        return await run_command(command, timeout=timeout)
+        return await run_command(command, timeout=timeout, hide=place.mask.encoded)
     except CommandFailed as error:  # it could not be started
         said = error.result.stderr.text if isinstance(error.result, CommandResult) else ""
         code = error.result.exit_code if isinstance(error.result, CommandResult) else 127

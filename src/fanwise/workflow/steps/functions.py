@@ -21,16 +21,17 @@ comes with a checkout, so it is imported only with `--trust-project`.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from fanwise.errors import StepFailed, UsageError
-from fanwise.kernel.user_call import perform
+from fanwise.kernel.user_call import perform, perform_anywhere
 from fanwise.specs import function
+from fanwise.specs.nearest import did_you_mean
 from fanwise.system_names import load
 from fanwise.workflow.spec import step_types
 from fanwise.workflow.spec.steps import CallStep, CustomStep
@@ -39,6 +40,7 @@ from fanwise.workflow.state.step_result import StepResult
 from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
 
 FOLDER = Path(".fanwise") / "steps"
+BY_KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 Function = Callable[[Mapping[str, Any], StepPlace], Any]
 
@@ -53,12 +55,46 @@ class CallLeaf(Leaf[CallStep]):
 
     async def perform(self, step: CallStep, resolved: Resolved, place: StepPlace) -> StepResult:
         found = function(step.call, step.where.at("call"))
-        value = await perform(partial(found, **resolved["input"]))
+        work = partial(found, **resolved["input"])
+        # Secrets travel by name only, and a function gets their values.
+        secret = place.mask.is_in(resolved["input"])
+        value = await _end_of(step.call, (perform if secret else perform_anywhere)(work))
         try:
-            plain = msgspec.json.decode(msgspec.json.encode(value))
+            plain = json.loads(json.dumps(value, allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:
-            raise StepFailed(f"{step.call} returned what is not JSON: {error}") from error
+            told = f"{step.call} returned what is not JSON: {error}"
+            step_ = "Return dicts, lists, texts, numbers, booleans and None; sorted(…) of a set"
+            raise StepFailed(f"{told}. {step_}") from error
         return StepResult("completed", plain if isinstance(plain, dict) else {"result": plain})
+
+
+async def _end_of(name: str, work: Awaitable[Any]) -> Any:
+    """What it returns. `sys.exit` is its failure, and not the end of the whole run."""
+    try:
+        return await work
+    except SystemExit as error:
+        raise StepFailed(
+            f"{name} called sys.exit({error.code!r}); return a value instead"
+        ) from None
+
+
+def call_problem(found: Callable[..., Any], given: Collection[str]) -> str | None:
+    """Why a function cannot be called with these keywords; None: it can, or that is not known."""
+    try:
+        signature = inspect.signature(found)
+    except (TypeError, ValueError):  # some that are written in C
+        return None
+    kinds = {name: each.kind for name, each in signature.parameters.items()}
+    takes = [name for name, kind in kinds.items() if kind in BY_KEYWORD]
+    if inspect.Parameter.VAR_KEYWORD not in kinds.values():
+        for name in given:
+            if name not in takes:
+                return f"it takes no {name!r}{did_you_mean(name, takes) or ', and nothing else'}"
+    try:
+        signature.bind(**dict.fromkeys(given))
+    except TypeError as error:
+        return f"it cannot be called so: {error}"
+    return None
 
 
 class CustomLeaf(Leaf[CustomStep]):
@@ -73,7 +109,7 @@ class CustomLeaf(Leaf[CustomStep]):
 
     async def perform(self, step: CustomStep, resolved: Resolved, place: StepPlace) -> StepResult:
         work = self._of_project.get(step.type) or of_package(step.type)
-        output = await perform(work, resolved, place)
+        output = await _end_of(step.type, perform(work, resolved, place))
         if output is not None and not isinstance(output, dict):
             kind = type(output).__name__
             raise StepFailed(f"a step of type {step.type} gave a {kind}, not a dict")

@@ -13,7 +13,6 @@ import os
 import select
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from fanwise.errors import StepFailed
@@ -21,9 +20,9 @@ from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.scope import current_run
 from fanwise.kernel.threads import cancelled
 from fanwise.kernel.user_call import perform
+from fanwise.processes.mask import MaskedStream
 from fanwise.view.progress import TERMINAL
 from fanwise.view.terminal_text import terminal_safe
-from fanwise.workflow.spec.secrets import Masker
 from fanwise.workflow.spec.steps import GateStep, is_rejection
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.step_result import StepResult
@@ -45,12 +44,10 @@ class GateLeaf(Leaf[GateStep]):
         answers: Mapping[str, tuple[str, int]],
         taken: set[str],
         ask: Ask | None,
-        mask: Masker,
     ) -> None:
         self._answers = answers
         self._taken = taken
         self._ask = ask
-        self._mask = mask
         self.needs = {} if ask is None else {TERMINAL: 1}
 
     def resolve(self, step: GateStep, frame: Frame) -> Resolved:
@@ -71,7 +68,7 @@ class GateLeaf(Leaf[GateStep]):
         """Use an answer that was given, ask for one, or pause."""
         given, how = self._given(step, resolved, place)
         if given is None and self._ask is not None:
-            shown = self._mask(_text_of(resolved["show_file"], place.project))
+            shown = _text_of(resolved["show_file"], place)
             given = await perform(self._ask, resolved["message"], shown, resolved["options"])
             how = "asked"
         output = {name: resolved[name] for name in ("message", "options", "on_reject", "show_file")}
@@ -116,12 +113,14 @@ def _user() -> str:
         return f"user {os.getuid()}"
 
 
-def _text_of(file: str | None, project: Path) -> str | None:
+def _text_of(file: str | None, place: StepPlace) -> str | None:
     if file is None:
         return None
+    masked = MaskedStream(place.mask.encoded)
     try:
-        with (project / file).open(encoding="utf-8", errors="replace") as opened:
-            return opened.read(MOST_SHOWN)
+        with (place.project / file).open("rb") as opened:
+            data = masked.feed(opened.read(4 * MOST_SHOWN)) + masked.end()
+        return data.decode("utf-8", "replace")[:MOST_SHOWN]
     except OSError as error:
         return f"({file} cannot be read: {error.strerror})"
 

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from fanwise.workflow.spec import steps as spec
-from fanwise.workflow.spec.secrets import Masker
 from fanwise.workflow.spec.steps import Step
 from fanwise.workflow.state.history import RunHistory
 from fanwise.workflow.steps.agent import AgentLeaf, Agents
@@ -32,16 +31,14 @@ class Project(msgspec.Struct, frozen=True):
     """The project's own types of steps."""
 
 
-def kinds(
-    project: Project, history: RunHistory, ask: Ask | None, mask: Masker
-) -> Mapping[type[Step], Leaf[Any]]:
+def kinds(project: Project, history: RunHistory, ask: Ask | None) -> Mapping[type[Step], Leaf[Any]]:
     """What performs each kind of leaf. `ask`: asks the user; None: nobody is at the terminal."""
     agent = AgentLeaf(Agents(project.folder))
     return {
         spec.ShellStep: ShellLeaf(compat=project.compat),
         spec.CommandStep: agent,
         spec.PromptStep: agent,
-        spec.GateStep: GateLeaf(history.answers, history.taken, ask, mask),
+        spec.GateStep: GateLeaf(history.answers, history.taken, ask),
         spec.InitStep: InitLeaf(),
         spec.SystemStep: SystemLeaf(),
         spec.EachStep: MapLeaf(),

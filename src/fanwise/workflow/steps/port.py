@@ -13,8 +13,9 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from fanwise.processes.mask import Masker
 from fanwise.workflow.spec.steps import Step
-from fanwise.workflow.state.frame import Frame
+from fanwise.workflow.state.frame import NO_SECRETS, Frame
 from fanwise.workflow.state.step_result import StepResult
 
 S_contra = TypeVar("S_contra", bound=Step, contravariant=True)
@@ -41,6 +42,7 @@ class StepPlace(msgspec.Struct, frozen=True):
     """That of the workflow's file, links resolved."""
     version: str = ""
     """What it would record inside itself counts for this version of it, and for no other."""
+    mask: Masker = NO_SECRETS
 
 
 class Leaf(Protocol[S_contra]):

@@ -40,10 +40,13 @@ class SystemLeaf(Leaf[SystemStep]):
 
     async def perform(self, step: SystemStep, resolved: Resolved, place: StepPlace) -> StepResult:
         """Execute it with its own caps and budget."""
+        if place.mask.is_in(resolved):
+            raise StepFailed(f"it is given a secret, and a step of type {step.type} records that")
         plan = self._plan(step, resolved, place)
         end, _, _ = await as_a_part(
-            plan.execute, step.type, caps=plan.caps, budget=plan.budget, name=place.version
-        )
+            plan.execute, step.type, caps=plan.caps, budget=plan.budget,
+            on=getattr(plan, "on", None), name=place.version,
+        )  # fmt: skip
         return _result(end)
 
     def _plan(self, step: SystemStep, resolved: Resolved, place: StepPlace) -> Runnable:

@@ -41,7 +41,9 @@ class StepTotals(NamedTuple):
         """How many ended how, and the time: of one step its own, of several the median."""
         counts = Counter(each.status for each in self.states)
         many = len(self.states) > 1
-        told = ", ".join(f"{n:,} {status}" if many else status for status, n in counts.items())
+        # In an order of its own: items end in any.
+        found = sorted(counts, key=lambda each: (each != "completed", each))
+        told = ", ".join(f"{counts[each]:,} {each}" if many else each for each in found)
         times = self.times
         return f"{told}, {'median ' if many else ''}{duration(median(times))}" if times else told
 
