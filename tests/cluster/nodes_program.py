@@ -21,7 +21,7 @@ import ray
 from ray.cluster_utils import Cluster
 
 from fanwise import Outcome, Ray, fan_out_stream, open_run
-from fanwise.kernel.events import WorkerGone, WorkerJoined
+from fanwise.kernel.events import NodeGone, WorkerGone, WorkerJoined
 from tests.cluster import works
 
 MOST = 2_000
@@ -29,8 +29,11 @@ MOST = 2_000
 
 async def main(cluster: Any, node: Any, journal: Path) -> dict[str, Any]:
     seen: list[WorkerGone | WorkerJoined] = []
+    nodes: list[NodeGone] = []
 
     def note(event: object) -> None:
+        if isinstance(event, NodeGone):
+            nodes.append(event)
         if isinstance(event, WorkerGone | WorkerJoined):
             seen.append(event)
 
@@ -64,6 +67,7 @@ async def main(cluster: Any, node: Any, journal: Path) -> dict[str, Any]:
         "attempts": sorted({len(each.attempts) for each in outcomes}),
         "twice": sorted(each.key for each in outcomes if each.may_have_run_twice),
         "gone": [[each.worker, each.reason, sorted(each.keys)] for each in gone],
+        "nodes": [each.node for each in nodes],
         "gone_after_s": [round(each.at - killed_at, 3) for each in gone],
         "joined": [each.worker for each in seen if isinstance(each, WorkerJoined)],
         "used": sorted({each.attempts[0].worker or "" for each in outcomes}),

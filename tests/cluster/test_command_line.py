@@ -10,27 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from fanwise.cli.place import place_of
-from fanwise.errors import UsageError
-
-
-@pytest.mark.parametrize("kind", ["plan", "optimize"])
-def test_systems_that_work_in_workspaces_are_refused_by_name(kind: str) -> None:
-    with pytest.raises(UsageError, match=f"{kind} works in workspaces of this machine"):
-        place_of("ray", kind)
-
-
-def test_a_place_that_is_not_known_is_refused() -> None:
-    with pytest.raises(UsageError, match="--on is 'rya'"):
-        place_of("rya", "map")
-
-
-def test_a_place_is_named_as_people_write_it() -> None:
-    assert repr(place_of("ray", "map")) == "Ray()"
-    assert repr(place_of("ray://host:10001", "matrix")) == "Ray('ray://host:10001')"
-    assert repr(place_of("auto", "map")) == "Ray('auto')"
-    assert place_of(None, "plan") is None
-
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray has no wheel here")
@@ -47,4 +26,10 @@ def test_map_on_ray_prints_its_document_and_leaves_nothing_running(tmp_path: Pat
     said = [each["stdout"].split() for each in document["outcomes"]]
     assert [words[:2] for words in said] == [[n, str(tmp_path)] for n in "1234"]
     workers = {int(words[2]) for words in said}
+    shown = subprocess.run(
+        [sys.executable, "-m", "fanwise", "show", document["run"], "--items", "--json"],
+        cwd=tmp_path, capture_output=True, timeout=60, check=True,
+    )  # fmt: skip
+    names = [each["worker"] for each in json.loads(shown.stdout)["items"]]
+    assert {int(name.rpartition("/")[2]) for name in names} == workers
     assert not any(Path(f"/proc/{pid}").exists() for pid in workers)

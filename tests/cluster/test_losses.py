@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import pytest
 
 from fanwise import Outcomes, Ray, Retry, fan_out, open_run
 from fanwise.errors import WorkerLost
+from fanwise.journal.open import open_journal
 from fanwise.kernel.events import Event, WorkerGone, WorkerJoined
+from fanwise.view.item_rows import item_lines, item_rows
+from fanwise.view.run_detail import detail_lines, run_detail
 from tests.cluster import works
 from tests.cluster.test_contract import lives
 
@@ -83,14 +87,33 @@ def test_a_worker_whose_loop_is_blocked_is_not_lost(cluster: Ray) -> None:
     assert not [each for each in events if isinstance(each, WorkerGone)]
 
 
-def test_lost_workers_are_in_the_journal(cluster: Ray, tmp_path: Path) -> None:
-    async def main() -> list[str]:
+def test_the_journal_names_workers_losses_and_what_may_have_run_twice(
+    cluster: Ray, tmp_path: Path
+) -> None:
+    async def main() -> Outcomes[int]:
         async with open_run("r", journal=tmp_path / "j.db", on=cluster) as run:
             work = works.Deadly(str(tmp_path), victims=1)
-            await fan_out(work, range(6), run=run)
-            assert run.journal is not None
-            await run.note_on_disk("end", {})
-            return [each.data for each in run.journal.events("r") if each.kind == "worker_gone"]
+            return await fan_out(work, range(6), run=run)
 
-    (note,) = asyncio.run(main())
-    assert '"3"' in note
+    outcomes = asyncio.run(main())
+    with closing(open_journal(tmp_path / "j.db", read_only=True)) as journal:
+        run = journal.run("r")
+        assert run is not None
+        detail = run_detail(journal, run)
+        rows = {row["key"]: row for row in item_rows(journal, "r")}
+        lines = [*detail_lines(detail), *item_lines(journal, "r")]
+    (lost,) = [each["data"] for each in detail["events"] if each["kind"] == "worker_gone"]
+    twice = {each["key"] for each in detail["may_have_run_twice"]}
+    assert twice == {*lost["items"]} == {each.key for each in outcomes.may_have_run_twice}
+    assert "3" in twice
+    assert lost["worker"] in detail["workers"]
+    made = {each.key: each.attempts[0].worker for each in outcomes}
+    assert {key: row["worker"] for key, row in rows.items()} == made
+    assert any(line.startswith("workers   ") and line.endswith(", 1 lost") for line in lines)
+    assert any(line.endswith(f"on {made['3']}") for line in lines)
+
+    async def again() -> Outcomes[int]:
+        async with open_run("r", journal=tmp_path / "j.db") as run:
+            return await fan_out(works.Deadly(str(tmp_path), victims=0), range(6), run=run)
+
+    assert {each.key: each.attempts[0].worker for each in asyncio.run(again())} == made

@@ -240,3 +240,15 @@ def sync_that_fans_out(_: object) -> Any:
 async def streams(_: object) -> None:
     async with fanwise.fan_out_stream(double, [1]):
         pass
+
+
+class Traced:
+    """Leaves a file for each attempt, with the process that made it."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    async def __call__(self, number: int) -> int:
+        Path(self.folder, f"{number}-{time.monotonic_ns()}").write_text(str(os.getpid()))
+        await asyncio.sleep(0.05)
+        return 2 * number

@@ -18,7 +18,7 @@ from fanwise.cluster.link import DriverAnswer, Link, WorkerQuestion
 from fanwise.cluster.shipping import pack, pack_error, unpack, unpack_error
 from fanwise.errors import ClusterError
 from fanwise.kernel.call import serve_call
-from fanwise.kernel.events import WorkerGone, WorkerJoined
+from fanwise.kernel.events import WorkerEvent
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.home import CallEnd, CallRequest
 from fanwise.kernel.open_item import OpenItem
@@ -160,5 +160,5 @@ class _SameWorker:
 
         return attempt
 
-    def watch(self, told: Callable[[WorkerJoined | WorkerGone], None]) -> Callable[[], None]:
+    def watch(self, told: Callable[[WorkerEvent], None]) -> Callable[[], None]:
         return lambda: None

@@ -6,6 +6,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
+from time import monotonic
 from typing import Any
 
 import msgspec
@@ -15,6 +16,9 @@ from fanwise.cluster.worker import RayWorker
 from fanwise.errors import ClusterError
 
 END_S = 2.0
+FORGIVE_S = 60.0
+"""A node that fell silent is tried again after so long, if Ray still believes in it: it may have
+been a paused machine, or a network that is back."""
 
 
 class WorkerNeeds(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,9 +33,16 @@ class WorkerNeeds(msgspec.Struct, frozen=True, kw_only=True):
 
     def room(self, node: Mapping[str, float]) -> int:
         """How many of them a node with these resources has room for."""
-        asked = {"CPU": self.cpus, "GPU": self.gpus, "memory": self.memory or 0, **self.resources}
-        rooms = [int(node.get(name, 0) // need) for name, need in asked.items() if need]
+        rooms = [int(node.get(name, 0) // need) for name, need in self._asked().items()]
         return min([*rooms, *([] if self.most is None else [self.most])], default=1)
+
+    def told(self) -> str:
+        """As text: "1 CPU and 2 tpu"."""
+        return " and ".join(f"{need:,.12g} {name}" for name, need in self._asked().items())
+
+    def _asked(self) -> dict[str, float]:
+        asked = {"CPU": self.cpus, "GPU": self.gpus, "memory": self.memory or 0, **self.resources}
+        return {name: need for name, need in asked.items() if need}
 
     def options(self, *, alone: bool) -> dict[str, Any]:
         """Options of a Ray actor. One for a single attempt comes on top of what is planned."""
@@ -57,8 +68,8 @@ class Nodes:
         self._rooms: dict[str, int] = {}
         self._names: dict[str, str] = {}
         self._workers: Counter[str] = Counter()
-        self._suspects: set[str] = set()
-        """Nodes whose workers fell silent. Ray may believe in them for a minute."""
+        self._suspects: dict[str, float] = {}
+        """Nodes whose workers fell silent, and when. Ray may believe in them for a minute."""
         self.learn(self.ask())
 
     def ask(self) -> list[dict[str, Any]] | None:
@@ -68,11 +79,23 @@ class Nodes:
         except Exception:  # Ray does not answer now: what was known stays
             return None
 
-    def learn(self, alive: list[dict[str, Any]] | None) -> None:
+    def learn(self, alive: list[dict[str, Any]] | None) -> list[str]:
+        """Note which nodes live. Returns those that left, unless they were silent before."""
         if alive is None:
-            return
+            return []
+        there = {node["NodeID"] for node in alive}
+        left = [each for each in self._rooms if each not in there and each not in self._suspects]
+        recent = monotonic() - FORGIVE_S
+        self._suspects = {
+            each: at for each, at in self._suspects.items() if each in there and at > recent
+        }
         self._rooms = {node["NodeID"]: self._needs.room(node["Resources"]) for node in alive}
         self._names |= {node["NodeID"]: node["NodeManagerHostname"] for node in alive}
+        return [self.node_name(each) for each in left]
+
+    def node_name(self, node_id: str) -> str:
+        """Its host, with the beginning of Ray's id: a host may have several nodes."""
+        return f"{self._names.get(node_id, 'node')}-{node_id[:6]}"
 
     def missing(self) -> Iterator[str]:
         """A node for each worker that there is room for."""
@@ -110,13 +133,14 @@ class Nodes:
                     f"the driver has {what} {here}, and the worker on {info.node} has {there}",
                     "Install the same version on all nodes",
                 )
-        return f"{self._names.get(node_id, info.node)}-{node_id[:6]}/{info.pid}"
+        self._names.setdefault(node_id, info.node)
+        return f"{self.node_name(node_id)}/{info.pid}"
 
     def lost(self, node_id: str, actor: Any, *, alone: bool, silent: bool = False) -> None:
         """A worker is gone, or is made to go."""
         self._workers[node_id] -= not alone
         if silent:
-            self._suspects.add(node_id)
+            self._suspects[node_id] = monotonic()
         with contextlib.suppress(Exception):
             self._ray.kill(actor)
 

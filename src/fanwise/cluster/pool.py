@@ -34,9 +34,9 @@ from fanwise.cluster.nested_driver import NestedOfItem
 from fanwise.cluster.nodes import Nodes
 from fanwise.cluster.remote_attempt import RemoteAttempt
 from fanwise.cluster.shipping import pack, pack_work
-from fanwise.errors import ClusterError, WorkerLost, one_line
+from fanwise.errors import ClusterError, WorkerLost, WorkersNotReady, one_line
 from fanwise.kernel import meter
-from fanwise.kernel.events import WorkerGone, WorkerJoined
+from fanwise.kernel.events import NodeGone, WorkerEvent, WorkerGone, WorkerJoined
 from fanwise.kernel.open_item import OpenItem
 from fanwise.kernel.scope import current
 from fanwise.kernel.threads import Threads
@@ -77,7 +77,7 @@ class WorkerPool:
         self._alone_link: Link | None = None
         self._ready: asyncio.Future[None] = loop.create_future()
         self._problem: ClusterError | None = None
-        self._watchers: list[Callable[[WorkerJoined | WorkerGone], None]] = []
+        self._watchers: list[Callable[[WorkerEvent], None]] = []
         self._closed = False
         self._began = self._asked = loop.time()
         self._threads = Threads("fanwise-nodes")
@@ -92,8 +92,11 @@ class WorkerPool:
 
     async def ready(self) -> None:
         """Wait for the first workers."""
-        async with asyncio.timeout(READY_S):
-            await asyncio.shield(self._ready)
+        try:
+            async with asyncio.timeout(READY_S):
+                await asyncio.shield(self._ready)
+        except TimeoutError:
+            raise WorkersNotReady(READY_S, len(self._starting)) from None
 
     def attempter(self, work: Any, timeout: float | None) -> Attempter:
         check_work(work, timeout)
@@ -132,13 +135,13 @@ class WorkerPool:
         _report(sent, sent.of)
         return sent.outcome()
 
-    def watch(self, told: Callable[[WorkerJoined | WorkerGone], None]) -> Callable[[], None]:
+    def watch(self, told: Callable[[WorkerEvent], None]) -> Callable[[], None]:
         self._watchers.append(told)
         for link in self._links:
             told(WorkerJoined(at=self.loop.time(), worker=link.name))
         return lambda: self._watchers.remove(told)
 
-    def _tell(self, event: WorkerJoined | WorkerGone) -> None:
+    def _tell(self, event: WorkerEvent) -> None:
         for told in [*self._watchers]:
             told(event)
 
@@ -296,7 +299,8 @@ class WorkerPool:
     def _learn(self, alive: list[dict[str, Any]] | None) -> None:
         if not self._closed:
             self._asked = self.loop.time()
-            self.nodes.learn(alive)
+            for node in self.nodes.learn(alive):
+                self._tell(NodeGone(at=self.loop.time(), node=node, reason="left the cluster"))
             self._add_workers()
 
     def _lost(self, link: Link, reason: str, *, silent: bool = False) -> None:
@@ -314,6 +318,9 @@ class WorkerPool:
         lost = [self._attempts[number] for number in sorted(link.in_flight)]
         keys = tuple(each.of.key for each in lost if each.of is not None)
         self._tell(WorkerGone(at=self.loop.time(), worker=link.name, reason=reason, keys=keys))
+        if silent:
+            node = self.nodes.node_name(link.node_id)
+            self._tell(NodeGone(at=self.loop.time(), node=node, reason=reason))
         for sent in lost:
             self._was_lost(sent, link, reason)
         self._add_workers()
@@ -338,7 +345,7 @@ class WorkerPool:
             self._over(sent, None, WorkerLost(sent.lost, reason))
         else:
             if sent.of is not None:
-                sent.of.new_attempt()
+                sent.of.given_to_another()
             self._dispatch(sent)
 
     def release(self) -> list[Link]:

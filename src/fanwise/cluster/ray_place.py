@@ -144,6 +144,11 @@ class Ray:
         if found is None:
             given = "working_dir" in (self._runtime_env or {})
             nodes = await in_thread(Nodes, self._needs, None if given else os.getcwd())  # noqa: PTH109
+            if self.address is None and self._started and not any(nodes.missing()):
+                raise ClusterError(
+                    f"this machine has no room for a worker that takes {self._needs.told()}",
+                    "Ask for less, or join a cluster that has it: Ray('auto')",
+                )
             found = self._pool  # another fan-out may have been quicker
         if found is None:
             found = self._pool = WorkerPool(nodes, loop)
@@ -190,14 +195,21 @@ def _shut_down() -> None:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Leave out what Ray says to people who call `ray.init` themselves."""
+    """Leave out what Ray says to people who call `ray.init` themselves.
+
+    Of a worker that died it would also write to stdout, which is for results; `WorkerGone` says it.
+    """
+    from ray._private import worker
+
     logger = logging.getLogger("ray")
-    before = logger.level
+    before, listen = logger.level, worker.listen_error_messages
     logger.setLevel(logging.ERROR)
+    worker.listen_error_messages = lambda *_: None
     try:
         yield
     finally:
         logger.setLevel(before)
+        worker.listen_error_messages = listen
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from fanwise.errors import FanwiseError, NotShippable, one_line
 from fanwise.journal.codec import encode_error
 from fanwise.journal.revive import revive_error
+from fanwise.kernel.sent_calls import beside_files
 
 MOST_CAUSES = 5
 MOST_TRACEBACK = 4_000
@@ -39,6 +40,8 @@ def _by_value(thing: Any, what: str) -> bytes:
     # Ray brings cloudpickle with it, and a worker has the same one.
     from ray import cloudpickle
 
+    while beside_files:
+        cloudpickle.register_pickle_by_value(beside_files.pop())  # type: ignore[no-untyped-call]
     try:
         packed: bytes = cloudpickle.dumps(thing, protocol=5)  # type: ignore[no-untyped-call]
     except Exception as error:
