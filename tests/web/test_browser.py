@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.support import eventually
+
 playwright = pytest.importorskip("playwright.sync_api")
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = os.environ.get("FANWISE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
@@ -120,6 +122,9 @@ def test_it_works_by_keyboard_and_on_a_phone_and_comes_back(
     done = map_process(tmp_path, "sh", "-c", "test {} != 2", lines="1\n2\n3\n")
     assert done.wait(120) == 1
     page.goto(view.address)
+    page.get_by_text("live", exact=True).wait_for()
+    told = page.locator("main time").first
+    assert "T" not in told.inner_text() and "Z" not in told.inner_text(), "in the reader's zone"
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Failures by cause").wait_for()
@@ -138,3 +143,45 @@ def test_it_works_by_keyboard_and_on_a_phone_and_comes_back(
     view.start("--port", view.port)  # a new token: the page that is open has the old one
     page.goto(view.address)
     page.get_by_text("live", exact=True).wait_for()
+
+
+WAIT = "while ! test -e go; do read -t 0.05 _ < /dev/zero || :; done"
+
+
+def test_a_cap_is_changed_on_the_page_and_typing_is_not_disturbed(
+    view: ViewProcess, page: Any, tmp_path: Path
+) -> None:
+    running = map_process(tmp_path, "bash", "-c", f"echo >> began; {WAIT}", lines="1\n2\n3\n")
+    try:
+        page.goto(view.address)
+        page.get_by_role("link", name="bash").click()
+        limit = page.get_by_label("Limit of total")
+        limit.fill("3")
+        eventually(lambda: len((tmp_path / "began").read_text()) == 2)  # the journal has changed
+        assert limit.input_value() == "3"
+        page.get_by_role("button", name="Change").click()
+        eventually(lambda: len((tmp_path / "began").read_text()) == 3)
+        page.get_by_text("asked", exact=True).first.wait_for()
+        (tmp_path / "go").touch()
+        assert running.wait(60) == 0
+        page.get_by_text("limit 3, at first 2").wait_for()
+    finally:
+        running.kill()
+        running.wait()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_wrong_on_any_page(
+    view: ViewProcess, browser: Any, tmp_path: Path, scheme: str
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    done = map_process(tmp_path, "sh", "-c", "test {} != 2", lines="1\n2\n3\n")
+    assert done.wait(120) == 1
+    context = browser.new_context(color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    page.goto(view.address)
+    for address in ("/", "/runs/r", "/runs/r/items", "/runs/r/item?in=lines&key=1", "/runs/none"):
+        page.goto(f"http://127.0.0.1:{view.port}{address}")
+        found = axe.run(page).response["violations"]
+        assert [(each["id"], each["nodes"][0]["html"]) for each in found] == [], address
+    context.close()

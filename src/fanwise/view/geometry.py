@@ -201,8 +201,8 @@ class Lane(NamedTuple):
     top: int
     area: str
     line: str
-    cap: float | None
-    """Where the cap is, in pixels from the top."""
+    cap: str
+    """A line where the cap is, or was at each time; empty: it has none."""
     pauses: Sequence[float]
     """Where long pauses were cut out, from 0 to 1."""
     failures: Sequence[float]
@@ -215,15 +215,17 @@ def lane(
     about: str,
     class_: str,
     flight: Flight,
-    cap: int | None,
+    cap: int | Sequence[float] | None,
     pauses: Sequence[float] = (),
 ) -> Lane:
-    """What was in flight under one cap."""
-    top, parts = max(flight.peak, cap or 0, 1), len(flight.failed)
+    """What was in flight under one cap. `cap`: its limit, or that of each part of the time."""
+    parts = len(flight.failed)
+    limits = [] if cap is None else [cap] * parts if isinstance(cap, int) else cap
+    top = int(max(flight.peak, *limits, 1))
     area = [(0.0, LANE_HEIGHT), *_steps(flight.mean, top), (PATH_WIDTH, LANE_HEIGHT)]
     return Lane(
         name, about, class_, top, path(area, closed=True), path(_steps(flight.most, top)),
-        None if cap is None else down(cap / top, LANE_HEIGHT), pauses,
+        path(_steps(limits, top)) if limits else "", pauses,
         [place / parts for place, count in enumerate(flight.failed) if count], 1 / parts,
     )  # fmt: skip
 

@@ -51,17 +51,25 @@ class Section(NamedTuple):
     html: Markup
 
 
-class ReportPage(msgspec.Struct, frozen=True):
+class PageParts(msgspec.Struct, frozen=True):
+    """The sections of a page and their scripts, which are files of the package."""
+
+    package: str
+    sections: Sequence[Section]
+    scripts: Sequence[str]
+
+    def sources(self) -> list[str]:
+        """The text of its scripts."""
+        return [_asset(environment(self.package), name) for name in self.scripts]
+
+
+class ReportPage(PageParts, frozen=True):
     """The report of a run in its parts: one file shows all of it, the live view some."""
 
     run: RunRecord
     status: str
     lead: str
     tiles: Sequence[Tile]
-    sections: Sequence[Section]
-    scripts: Sequence[str]
-    package: str
-    """Whose files the scripts are."""
 
     def html(self) -> str:
         """As a page that needs no other file."""
@@ -73,10 +81,6 @@ class ReportPage(msgspec.Struct, frozen=True):
             scripts=self.scripts,
             **values,
         )
-
-    def sources(self) -> list[str]:
-        """The text of its scripts."""
-        return [_asset(environment(self.package), name) for name in self.scripts]
 
 
 class Templates:
@@ -117,8 +121,8 @@ class Templates:
         status = shown_status(run)
         if shortfall:
             status = f"{status}: {shortfall}"
-        parts = list(tiles), list(sections), list(scripts)
-        return ReportPage(run, status, lead, *parts, self._package)
+        parts = self._package, list(sections), list(scripts)
+        return ReportPage(*parts, run, status, lead, list(tiles))
 
     def page(
         self,

@@ -26,6 +26,7 @@ COLUMNS: dict[str, Kind] = {
     "stdout_path": "text", "stderr": "text", "stderr_base64": "text", "stderr_path": "text",
     "exit_code": "integer", "signal": "integer", "error": "text", "starts": "integer",
     "queued_s": "number", "ran_s": "number", "backoff_s": "number", **CALL_COLUMNS,
+    "worker": "text",
     "started_at": "moment", "ended_at": "moment",
 }  # fmt: skip
 """All columns of a row, in order."""
@@ -47,11 +48,22 @@ def _row(entry: ItemEntry) -> Row:
         assert item is not None
         calls = call_columns(total(entry.attempts)) if entry.attempts else {}
         value = {} if item.value is None else {"value": JSON.decode(item.value)}
-        return {"path": entry.path} | _item(item) | calls | value
+        return {"path": entry.path} | _item(item) | calls | _by(entry) | value
     given = bytes_to_json("input", line.data)
     if item is None:
         return {"index": line.index, "key": str(line.index), **given, "status": "waiting"}
-    return _item(item, given) | command_columns(item) | {"index": line.index}
+    return _item(item, given) | command_columns(item) | _by(entry) | {"index": line.index}
+
+
+def _by(entry: ItemEntry) -> Row:
+    workers = _workers(entry)
+    return {} if workers is None else {"worker": workers}
+
+
+def _workers(entry: ItemEntry) -> str | None:
+    """Who made its attempts and calls, in the order in which they ended; None: the driver."""
+    known = (each.worker for each in entry.attempts if each.worker is not None)
+    return ", ".join(dict.fromkeys(known)) or None
 
 
 def _item(item: ItemRecord, given: Row | None = None) -> Row:
@@ -102,6 +114,8 @@ def _line(entry: ItemEntry) -> str:
         return f"  {line.index:>6}  waiting    {terminal_line(name)}"
     calls = item_calls(call_columns(total(entry.attempts))) if entry.attempts else ""
     text = f"{terminal_line(name)}  {_times(item)}  {calls}"
+    if (workers := _workers(entry)) is not None:
+        text = f"{text.rstrip()}  on {terminal_line(workers)}"
     index = item.index if line is None else line.index
     return f"  {index:>6}  {item.status:<9}  {text}".rstrip()
 

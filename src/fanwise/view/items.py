@@ -13,7 +13,14 @@ from typing import Literal
 
 import msgspec
 
-from fanwise.journal.port import AttemptRecord, FanOutRecord, InputRecord, ItemRecord, Journal
+from fanwise.journal.port import (
+    JOINED,
+    AttemptRecord,
+    FanOutRecord,
+    InputRecord,
+    ItemRecord,
+    Journal,
+)
 
 PAGE = 500
 """How many items' attempts are read at once."""
@@ -48,15 +55,17 @@ def entries(journal: Journal, run_id: str, *, inputs: Inputs = "") -> Iterator[I
         yield from _with_inputs_by_key(journal, run_id, fan_outs[0])
         return
     if inputs:
-        items = journal.items(fan_outs[0].id) if fan_outs else iter(())
+        items = _single_fan_out(journal, run_id, fan_outs[0]) if fan_outs else iter(())
         yield from _with_inputs(items, journal.inputs(run_id))
         return
     for fan_out in fan_outs:
         yield from _of_fan_out(journal, fan_out)
 
 
-def _of_fan_out(journal: Journal, fan_out: FanOutRecord) -> Iterator[ItemEntry]:
-    items = journal.items(fan_out.id)
+def _of_fan_out(
+    journal: Journal, fan_out: FanOutRecord, keys: Sequence[str] | None = None
+) -> Iterator[ItemEntry]:
+    items = journal.items(fan_out.id, keys)
     while page := list(islice(items, PAGE)):
         by_key: dict[str, list[AttemptRecord]] = {}
         for attempt in journal.attempts(fan_out.id, [item.key for item in page]):
@@ -65,13 +74,36 @@ def _of_fan_out(journal: Journal, fan_out: FanOutRecord) -> Iterator[ItemEntry]:
             yield ItemEntry(item, path=fan_out.path, attempts=by_key.get(item.key, ()))
 
 
-def _with_inputs(items: Iterator[ItemRecord], inputs: Iterator[InputRecord]) -> Iterator[ItemEntry]:
+def _single_fan_out(
+    journal: Journal, run_id: str, fan_out: FanOutRecord, keys: Sequence[str] | None = None
+) -> Iterator[ItemEntry]:
+    """Without attempts, which a command has only if it was tried again or a worker made it."""
+    if any(journal.events(run_id, JOINED)):
+        return _of_fan_out(journal, fan_out, keys)
+    return map(ItemEntry, journal.items(fan_out.id, keys))
+
+
+def _with_inputs(items: Iterator[ItemEntry], inputs: Iterator[InputRecord]) -> Iterator[ItemEntry]:
     """Both are in item order."""
-    item = next(items, None)
+    found = next(items, None)
     for line in inputs:
-        while item is not None and item.index < line.index:
-            item = next(items, None)
-        yield ItemEntry(item if item is not None and item.index == line.index else None, line)
+        while found is not None and _index(found) < line.index:
+            found = next(items, None)
+        there = found is not None and _index(found) == line.index
+        yield _with_line(found if there else None, line)
+
+
+def _with_line(found: ItemEntry | None, line: InputRecord) -> ItemEntry:
+    return (
+        ItemEntry(None, line)
+        if found is None
+        else ItemEntry(found.item, line, None, found.attempts)
+    )
+
+
+def _index(entry: ItemEntry) -> int:
+    assert entry.item is not None
+    return entry.item.index
 
 
 def _with_inputs_by_key(
@@ -81,6 +113,7 @@ def _with_inputs_by_key(
     inputs = journal.inputs(run_id)
     while page := list(islice(inputs, PAGE)):
         keys = [input_key(line.data) for line in page]
-        items = {item.key: item for item in journal.items(fan_out.id, keys)}
+        found = _single_fan_out(journal, run_id, fan_out, keys)
+        items = {each.item.key: each for each in found if each.item is not None}
         for key, line in zip(keys, page, strict=True):
-            yield ItemEntry(items.get(key), line)
+            yield _with_line(items.get(key), line)

@@ -33,10 +33,12 @@ class Progress:
         self.recorded = 0
         """How many of those that ended were read from the journal instead of run."""
         self.estimates = True
-        """Whether the time left is told: not if the system's own drawing knows it better."""
+        """Whether the time left is told: not after a halt, or if the system's drawing tells it."""
         self._named = caps
         self._held: Counter[str] = Counter()
         self._caps: dict[str, int] = {}
+        self.workers: set[str] = set()
+        """Workers in other processes that are there now."""
         self._in_flight: dict[tuple[str, int], tuple[str, ...]] = {}
         self._top_in_flight = 0
         self._ends: deque[float] = deque(maxlen=WINDOW)
@@ -55,6 +57,12 @@ class Progress:
             self._ended(event)
         elif isinstance(event, events.Counted) and is_top(event.path):
             self._counted(event)
+        elif isinstance(event, events.WorkerJoined):
+            self.workers.add(event.worker)
+        elif isinstance(event, events.WorkerGone):
+            self.workers.discard(event.worker)
+        elif isinstance(event, events.Halted | events.Cancelled) and is_top(event.path):
+            self.estimates = False  # only what is in flight goes on: the rate says nothing of it
 
     @property
     def cap(self) -> int | None:

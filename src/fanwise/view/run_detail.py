@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 
-from fanwise.core.counts import COUNTED
-from fanwise.core.stats import TOTAL, Stats
+from fanwise.core.counts import COUNTED, many
+from fanwise.core.stats import CAPS, TOTAL, Stats
+from fanwise.errors import BudgetExceeded
 from fanwise.journal.codec import JSON, decode_error
-from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
+from fanwise.journal.port import JOINED, FanOutRecord, ItemRecord, Journal, RunRecord
 from fanwise.journal.take_first import take
 from fanwise.view.calls import call_detail, call_lines
 from fanwise.view.items import Inputs, entries
@@ -33,7 +34,7 @@ Detail = dict[str, Any]
 MOST_TOLD = 200
 """How many characters of a spec are shown: it may hold a whole file."""
 
-BOOKKEEPING = ("reserve", "settle", "step", "version", PLANNED, COUNTED)
+BOOKKEEPING = ("reserve", "settle", "step", "version", CAPS, PLANNED, COUNTED, JOINED)
 """Events that only a resume needs; they are not shown."""
 
 
@@ -54,6 +55,7 @@ def run_detail(
         "spec": _safe(JSON.decode(run.spec)),
         "cancel_requested": run.cancel_requested,
         "calls": call_detail(journal.call_totals(run.id)),
+        "workers": [JSON.decode(each.data)["worker"] for each in journal.events(run.id, JOINED)],
         "fan_outs": [_fan_out(journal, each) for each in fan_outs],
         "failures": [],
         "failures_after_the_halt": [],
@@ -92,16 +94,31 @@ def detail_lines(detail: Detail, results: Sequence[str] = ()) -> Iterator[str]:
         unit = f"{detail['unit']}s"
         yield f"{unit:<9} {detail['done']} done, {detail['failed']} failed, of {total}"
     yield from call_lines(detail["calls"])
+    yield from _worker_lines(detail)
     yield from _fan_out_lines(detail["fan_outs"])
     yield from _spec_lines(detail["spec"])
     yield from _section("results", results)
-    yield from _section("failed", [_failure_line(f) for f in detail["failures"]])
+    failed = [each for each in detail["failures"] if not _refused_by_budget(each)]
+    refused = len(detail["failures"]) - len(failed)
+    yield from _section("failed", [_failure_line(f) for f in failed])
+    if refused:
+        yield from _section("not run", [f"{many(refused, 'item')}: the budget is used up"])
     after = [_failure_line(f) for f in detail["failures_after_the_halt"]]
     yield from _section("also failed, in flight after the failure that halted the run", after)
     yield from _section("may have run twice", [_name(i) for i in detail["may_have_run_twice"]])
     yield from _section("events", [_event_line(event) for event in detail["events"]])
     if detail["status"] in ("interrupted", "paused", "halted", "cancelled", "failed"):
         yield f"to continue: {detail['go_on'] or 'fanwise resume ' + detail['id']}"
+
+
+def _worker_lines(detail: Detail) -> Iterator[str]:
+    """How many workers there were on each node, and how many of them were lost."""
+    nodes = Counter(each.rpartition("/")[0] for each in detail["workers"])
+    if nodes:
+        lost = sum(event["kind"] == "worker_gone" for event in detail["events"])
+        where = ", ".join(f"{node} {number}" for node, number in nodes.items())
+        told = f", {lost} lost" if lost else ""
+        yield f"workers   {nodes.total()} in all ({terminal_line(where)}){told}"
 
 
 def _fan_out(journal: Journal, fan_out: FanOutRecord) -> Detail:
@@ -151,6 +168,8 @@ def _fan_out_line(fan_out: Detail) -> str:
         return line
     if stats["efficiency"] is None:
         return f"{line}, nothing to run the last time"
+    if stats["peak"][TOTAL] > fan_out["cap"]:
+        line += ", changed while it ran"
     line += f", peak {stats['peak'][TOTAL]}, took {duration(stats['makespan_s'])}"
     return f"{line}, efficiency {stats['efficiency']:.0%}"
 
@@ -198,6 +217,12 @@ def _failure_line(failure: Detail) -> str:
     error = failure["error"] or {"text": "no error was recorded", "type": ""}
     text = (error["text"] or error["type"]).splitlines() or [""]
     return f"{_name(failure)}: {text[0]}"
+
+
+def _refused_by_budget(failure: Detail) -> bool:
+    """Whether it was not tried. There may be thousands of these, all for the same reason."""
+    kind: str = (failure["error"] or {"type": ""})["type"]
+    return kind.rpartition(".")[2] == BudgetExceeded.__name__
 
 
 def _event(at: float, kind: str, data: str) -> Detail:

@@ -16,6 +16,7 @@ import msgspec
 from fanwise.errors import UsageError
 from fanwise.journal.open import open_journal
 from fanwise.journal.port import EventRecord, Journal
+from fanwise.view.limits import cap_limits
 from fanwise.view.run_summary import shown_status
 from fanwise.view.system_text import questions_of
 
@@ -50,6 +51,20 @@ def act(location: str | None, run_id: str, action: str, who: str) -> None:
             journal.request_cancel(run_id)
             return
     _resume(location, run_id, ["--retry-failed"] if action == "retry" else [])
+
+
+def change_cap(location: str | None, run_id: str, name: str, limit: str, who: str) -> None:
+    """Ask the process that executes the run for another limit. `UsageError` if there is none."""
+    if not limit.isascii() or not limit.isdigit() or not 1 <= len(limit) < 10 or int(limit) < 1:
+        raise UsageError(f"{limit!r} is not a limit", "Give a whole number from 1 on")
+    with closing(open_journal(location)) as journal:
+        status = shown_status(journal.run(run_id))
+        if status != "running":
+            raise UsageError(f"run {run_id!r} is {status}: its caps cannot be changed")
+        if name not in cap_limits(journal.events(run_id)):
+            raise UsageError(f"run {run_id!r} has no cap {name!r}")
+        _record(journal, run_id, action="caps", cap=name, limit=limit, by=who)
+        journal.request_caps(run_id, {name: int(limit)})
 
 
 def answer(location: str | None, run_id: str, question: str, choice: str, who: str) -> None:

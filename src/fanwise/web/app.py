@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
@@ -21,22 +22,34 @@ from fanwise.errors import FanwiseError, RunNotFound, UsageError
 from fanwise.journal.damage import explain_damage
 from fanwise.journal.read_only import RefusesWrites
 from fanwise.kernel.in_thread import in_thread
-from fanwise.view.html import ReportPage, Templates
+from fanwise.view.html import PageParts, Templates
 from fanwise.view.system_text import system_of_kind
 from fanwise.web import actions
 from fanwise.web.access import Access, AccessGuard
+from fanwise.web.comparison import ComparedWith, compared_with, comparison
 from fanwise.web.items import ItemQuery, item_detail, item_json, item_page
 from fanwise.web.journal_reader import LOOK_EVERY_S, JournalReader
-from fanwise.web.live_run import live_run
+from fanwise.web.live_run import LiveRun, live_run
 from fanwise.web.run_list import RunFilter, RunList, run_list
 from fanwise.web.samples import Samples
 
 ALIVE_EVERY = 60
 """After how many quiet looks a word is sent, so that a lost connection is noticed."""
 MOST_SCRIPTS = 100
+MOST_LIVE_RUNS = 20
+RESTS = 4
+"""Reading a run takes at most one part in five of a core, however large it is."""
 KINDS = {"css": "text/css", "js": "text/javascript"}
 
 Page = Callable[[Request], Awaitable[Response]]
+
+
+class KnownRun(NamedTuple):
+    """A run as it was read, and until when it is not read again."""
+
+    run: LiveRun
+    read_at: float
+    rests_until: float
 
 
 class View:
@@ -49,6 +62,7 @@ class View:
         self._reader = JournalReader(location)
         self._samples = Samples()
         self._summaries: dict[str, Any] = {}
+        self._live_runs: OrderedDict[str, KnownRun] = OrderedDict()
         self._scripts: OrderedDict[str, str] = OrderedDict()
         self._templates = Templates(
             "fanwise.web", query=_query, read_only=read_only, actions=actions.ACTIONS
@@ -61,7 +75,9 @@ class View:
             ("/changes", self._changes),
             ("/static/{name:path}", self._static),
             ("/scripts/{digest}.js", self._script),
+            ("/compare", self._compare),
             ("/runs/{run}", self._run),
+            ("/runs/{run}/history", self._history),
             ("/runs/{run}/live", self._live),
             ("/runs/{run}/sections", self._sections),
             ("/runs/{run}/report", self._report),
@@ -83,7 +99,7 @@ class View:
             try:
                 return await page(request)
             except RunNotFound as error:
-                return self._page("problem.html", "Not found", 404, error=error)
+                return self._page("problem.html", "Not found", 404, error=error, awaited=True)
             except UsageError as error:
                 return self._page("problem.html", "Not possible", 409, error=error)
             except FanwiseError as error:
@@ -100,17 +116,38 @@ class View:
         found = await self._reader.read(run_list, wanted, self._summaries) or RunList()
         return self._page("runs.html", "Runs", found=found, wanted=wanted)
 
+    async def _live_run(self, request: Request, *, fresh: bool) -> LiveRun:
+        """What the page of a run shows. If that is much to read, it is read less often.
+
+        `fresh`: as of now or later, so that nobody misses the last change; else as of lately.
+        """
+        run_id, arrived = request.path_params["run"], time.monotonic()
+        while (known := self._live_runs.get(run_id)) is not None:
+            if known.read_at >= arrived or (not fresh and known.rests_until > arrived):
+                return known.run
+            if (rest := known.rests_until - time.monotonic()) <= 0:
+                break
+            await asyncio.sleep(rest)
+        began = time.monotonic()
+        found: LiveRun = await self._read_run(request, live_run, self._samples)
+        ended = time.monotonic()
+        self._live_runs[run_id] = KnownRun(found, began, ended + RESTS * (ended - began))
+        self._live_runs.move_to_end(run_id)
+        if len(self._live_runs) > MOST_LIVE_RUNS:
+            self._live_runs.popitem(last=False)
+        return found
+
     async def _run(self, request: Request) -> Response:
-        live = await self._read_run(request, live_run, self._samples)
-        has_report = hasattr(system_of_kind(live.run.kind), "report")
+        live = await self._live_run(request, fresh=False)
+        system = system_of_kind(live.run.kind)
         possible = actions.possible(live.summary["status"], live.summary["failed"] or 0)
         return self._page(
-            "run.html", live.run.name or live.run.id, live=live, has_report=has_report,
-            possible=possible,
+            "run.html", live.run.name or live.run.id, live=live, possible=possible,
+            has_report=hasattr(system, "report"), has_history=hasattr(system, "compare"),
         )  # fmt: skip
 
     async def _live(self, request: Request) -> Response:
-        live = await self._read_run(request, live_run, self._samples)
+        live = await self._live_run(request, fresh=True)
         possible = actions.possible(live.summary["status"], live.summary["failed"] or 0)
         return self._page("live.html", "", live=live, possible=possible)
 
@@ -126,6 +163,20 @@ class View:
         name = f"{request.path_params['run']}.html"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return HTMLResponse(html, headers=headers)
+
+    async def _history(self, request: Request) -> Response:
+        found = await self._read_run(request, _compared_with)
+        return self._page("history.html", "", found=found, run_id=request.path_params["run"])
+
+    async def _compare(self, request: Request) -> Response:
+        runs = request.query_params.getlist("run")
+        report = await self._reader.read(comparison, runs)
+        if report is None:
+            raise RunNotFound(next(iter(runs), ""))
+        assert report.page is not None
+        digests = [self._keep(script) for script in report.page.sources()]
+        title = " and ".join(runs)
+        return self._page("compare.html", title, page=report.page, digests=digests, runs=runs)
 
     async def _items(self, request: Request) -> Response:
         query = ItemQuery.of(request.query_params)
@@ -155,6 +206,9 @@ class View:
         if "choice" in form:
             told = form.get("question", ""), form["choice"], who
             await in_thread(actions.answer, self._location, run_id, *told)
+        elif "cap" in form:
+            limit = form["cap"], form.get("limit", ""), who
+            await in_thread(actions.change_cap, self._location, run_id, *limit)
         else:
             action = form.get("action", "")
             await in_thread(actions.act, self._location, run_id, action, who)
@@ -221,7 +275,11 @@ def _explained(
     return _NONE if found is None else found
 
 
-def _report(journal: RefusesWrites, run_id: str) -> tuple[ReportPage | None, str]:
+def _compared_with(journal: RefusesWrites, run_id: str) -> ComparedWith | None:
+    return compared_with(journal, journal.run(run_id))
+
+
+def _report(journal: RefusesWrites, run_id: str) -> tuple[PageParts | None, str]:
     run = journal.run(run_id)
     make = getattr(system_of_kind(run.kind), "report", None)
     if make is None:

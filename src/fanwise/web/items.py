@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from fanwise.journal.port import AttemptRecord, FanOutRecord, ItemRecord, ItemSt
 from fanwise.journal.read_only import RefusesWrites
 from fanwise.journal.reads import ItemFilter
 from fanwise.view.system_text import inputs_of
+from fanwise.web.value_parts import ValuePart, python_of, value_parts
 
 PAGE = 100
 MOST_FAN_OUTS = 500
@@ -33,8 +35,18 @@ class ItemQuery(msgspec.Struct, frozen=True):
         """From the query of an address, in which anything may stand."""
         index = query.get("after", "")
         number = int(index) if index.isascii() and index.isdigit() and len(index) < 18 else -1
-        wanted = ItemFilter(query.get("status", ""), query.get("q", "").strip())
+        wanted = ItemFilter(
+            query.get("status", ""), query.get("q", "").strip(), _seconds(query.get("ran", ""))
+        )
         return cls(query.get("in", ""), wanted, (number, query.get("key", "")))
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        return 0.0
+    return found if 0 < found < math.inf else 0.0
 
 
 class ItemPage(msgspec.Struct, frozen=True):
@@ -96,6 +108,11 @@ class ItemDetail(msgspec.Struct, frozen=True):
     run: RunRecord
     fan_out: FanOutRecord
     item: ItemRecord
+    input: str | None
+    parts: Sequence[ValuePart]
+    """What people look for in the value: a command's output, a conversation."""
+    python: str | None
+    """A program that asks the model the same."""
     value: str | None
     """Indented JSON, or the text itself if the value is one."""
     error: RecordedError | None
@@ -118,21 +135,21 @@ def item_detail(journal: RefusesWrites, run_id: str, path: str, key: str) -> Ite
         return None
     attempts = list(journal.attempts(fan_out.id, [key]))
     error = None if item.error is None else decode_error(item.error)
+    value = None if item.value is None else JSON.decode(item.value)
     return ItemDetail(
         run,
         fan_out,
         item,
-        None if item.value is None else _readable(item.value),
+        _inputs(journal, run, [item]).get(item.index),
+        value_parts(value),
+        python_of(value),
+        None if item.value is None else _indented(value),
         error,
         [] if error is None else [(n, _indented(v)) for n, v in error.fields.items() if v],
         attempts,
         max((a.queued_s + a.ran_s + a.backoff_s for a in attempts), default=0.0),
         [each for each in fan_outs if each.path.startswith(f"{path}/{key}/")][:MOST_FAN_OUTS],
     )
-
-
-def _readable(value: str) -> str:
-    return _indented(JSON.decode(value))
 
 
 def _indented(value: Any) -> str:

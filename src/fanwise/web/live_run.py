@@ -12,7 +12,7 @@ import msgspec
 from fanwise.core.paths import is_top
 from fanwise.errors import RecordedError
 from fanwise.journal.codec import decode_error
-from fanwise.journal.port import FanOutRecord, ItemRecord, RunRecord
+from fanwise.journal.port import EventRecord, FanOutRecord, ItemRecord, RunRecord
 from fanwise.journal.read_only import RefusesWrites
 from fanwise.journal.reads import ItemFilter
 from fanwise.view.calls import call_detail
@@ -20,6 +20,7 @@ from fanwise.view.question import Question
 from fanwise.view.run_detail import BOOKKEEPING
 from fanwise.view.run_summary import Summary, run_summary
 from fanwise.view.system_text import count_now, questions_of
+from fanwise.web.caps import CapHistory, cap_history
 from fanwise.web.samples import Samples
 
 MOST_ROWS = 10
@@ -75,6 +76,7 @@ class LiveRun(msgspec.Struct, frozen=True):
     events: Sequence[dict[str, Any]]
     questions: Sequence[Question]
     """What it waits for."""
+    caps: CapHistory
 
     @property
     def share(self) -> float | None:
@@ -100,6 +102,7 @@ def live_run(journal: RefusesWrites, run_id: str, samples: Samples) -> LiveRun:
     if summary["status"] == "running":
         samples.add(run_id, time.monotonic(), ended)
         rate = samples.rate(run_id)
+    events = list(journal.events(run_id))
     failures = list(_failures(journal, tops)) if items["failed"] else []
     return LiveRun(
         run,
@@ -114,8 +117,15 @@ def live_run(journal: RefusesWrites, run_id: str, samples: Samples) -> LiveRun:
         _grouped(failures),
         items["failed"],
         call_detail(journal.call_totals(run_id)),
-        list(_events(journal, run_id))[-MOST_EVENTS:][::-1],
+        list(_told(events))[-MOST_EVENTS:][::-1],
         questions_of(journal, run),
+        cap_history(
+            journal,
+            run_id,
+            tops,
+            events,
+            run.ended_at or (now if summary["status"] == "running" else None),
+        ),
     )
 
 
@@ -171,8 +181,8 @@ def _cause(error: RecordedError | None) -> str:
     return f"{error.type_name}: {''.join('#' if c.isdigit() else c for c in first)[:120]}"
 
 
-def _events(journal: RefusesWrites, run_id: str) -> Iterator[dict[str, Any]]:
-    for event in journal.events(run_id):
+def _told(events: Sequence[EventRecord]) -> Iterator[dict[str, Any]]:
+    for event in events:
         if event.kind not in (*BOOKKEEPING, *LONG):
             data = msgspec.json.decode(event.data)
             told = data.items() if isinstance(data, dict) else [("", data)]

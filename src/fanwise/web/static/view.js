@@ -4,13 +4,19 @@
   const told = document.getElementById("connection");
   const source = new EventSource("/changes");
   const say = (text) => { if (told.textContent !== text) told.textContent = text; };
+  // Not while somebody types: what is new would replace it.
+  const typing = () => document.activeElement.matches("#live input");
+  const refresh = () => {
+    if (document.querySelector("[data-awaited]")) { if (told.textContent === "live") location.reload(); }
+    else if (!typing()) document.body.dispatchEvent(new CustomEvent("journal"));
+  };
+  document.addEventListener("focusout", () => setTimeout(refresh));
   source.addEventListener("open", () => {
-    // After a restart of the server something may have been missed.
-    if (told.textContent === "connection lost") document.body.dispatchEvent(new CustomEvent("journal"));
+    refresh(); // between the page and this moment, or a restart of the server, something may have changed
     say("live");
   });
   source.addEventListener("error", () => say("connection lost"));
-  source.addEventListener("journal", () => document.body.dispatchEvent(new CustomEvent("journal")));
+  source.addEventListener("journal", refresh);
 
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
   function localTimes() {
@@ -20,7 +26,7 @@
     }
   }
   localTimes();
-  new MutationObserver(localTimes).observe(document.getElementById("main"), { childList: true, subtree: true });
+  new MutationObserver(localTimes).observe(document.getElementById("main"), { characterData: true, childList: true, subtree: true });
 
   document.addEventListener("submit", (event) => {
     const question = event.target.dataset.ask;

@@ -1,0 +1,116 @@
+"""Values by their parts: commands and conversations, whatever else is in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanwise.processes.result import Capture, CommandResult
+from fanwise.web.value_parts import python_of, value_parts
+from tests.profiles import examples
+
+CALL: dict[str, Any] = {
+    "model": "sim:a",
+    "messages": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hi"}],
+    "reply": {
+        "text": "Hello", "model": "sim:a", "usage": {"input": 9, "output": 2}, "usd": 0.25,
+        "reasoning": "they greet", "calls": [{"name": "f"}], "from_cache": True,
+    },
+}  # fmt: skip
+
+
+def test_what_a_command_printed_and_how_it_ended() -> None:
+    result = CommandResult(3, stdout=Capture(b"out", 3), stderr=Capture(b"er", 900, truncated=True))
+    parts = [(part.title, part.text) for part in value_parts(result.to_json())]
+    assert parts == [
+        ("How it ended", "the command exited with code 3"),
+        ("stdout", "out"),
+        ("stderr (900 bytes, not all are kept)", "er"),
+    ]
+
+
+def test_a_call_of_a_model_is_a_conversation_with_its_cost_and_a_program() -> None:
+    parts = [(part.title, part.text) for part in value_parts(CALL)]
+    assert parts == [
+        ("system", "Be short."),
+        ("user", "Hi"),
+        ("reasoning", "they greet"),
+        ("sim:a (9 + 2 tokens, $0.25, from the cache)", "Hello"),
+        ("call of a tool", '{"name":"f"}'),
+    ]
+    program = python_of(CALL)
+    assert program is not None
+    names: dict[str, Any] = {}
+    exec(program.partition("reply =")[0], names)
+    assert [each.content for each in names["messages"]] == ["Be short.", "Hi"]
+
+
+def test_an_answer_beside_its_reply_is_shown_too() -> None:
+    (part,) = value_parts({"text": "Hello", "reply": {"model": "sim:a"}})
+    assert part[:2] == ("sim:a", "Hello")
+
+
+def test_samples_are_told_apart_and_the_chosen_one_is_named() -> None:
+    verdict = {"passed": False, "requirement": "short", "reason": "2 words"}
+    samples = [
+        {"id": 1, "chain": 0, "iteration": 0, **CALL, "verdicts": [verdict]},
+        {"id": 2, "chain": 0, "iteration": 1, **CALL, "verdicts": [{"passed": True}]},
+    ]
+    parts = value_parts({"sample": 2, "samples": samples})
+    titles = [part.title for part in parts]
+    assert titles[0] == "Chain 1 · system"
+    assert titles[-1] == "Chain 1, repair 1 (chosen) · check"
+    assert "short: failed, 2 words" in [part.text for part in parts]
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "samples",
+                    "messages",
+                    "reply",
+                    "model",
+                    "role",
+                    "content",
+                    "usage",
+                    "usd",
+                    "calls",
+                    "verdicts",
+                    "chain",
+                    "iteration",
+                    "exit_code",
+                    "stdout",
+                    "stderr",
+                    "text",
+                    "files",
+                ]
+            ),
+            inner,
+            max_size=6,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@examples(4)
+@given(anything)
+def test_any_value_has_parts_that_are_text(value: Any) -> None:
+    for part in value_parts(value):
+        assert isinstance(part.title, str)
+        assert isinstance(part.text, str)
+    assert python_of(value) is None or "ask(" in str(python_of(value))
+
+
+@pytest.mark.parametrize(
+    "value", [None, 5, "text", [], {}, {"exit_code": 1, "stdout": 2, "stderr": 3}]
+)
+def test_other_values_have_none(value: Any) -> None:
+    assert value_parts(value) == []
