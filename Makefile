@@ -31,7 +31,8 @@ run: setup  ## the main job: two prompts compared on a model that runs here; no 
 	@# Cells that failed are a 1, and part of the report. The next time they are tried again.
 	@# The run has printed its table: of the report, only the place is told.
 	@code=0; $(BIN)/fanwise run examples/matrix.yaml --rerun failed || code=$$?; \
-	if test $$code -le 1; then $(BIN)/fanwise report words --output .fanwise/words.html > /dev/null || exit; fi; \
+	if test $$code -le 1; then $(BIN)/fanwise report words --output .fanwise/words.html > /dev/null || exit; \
+	  echo "To look at it in the browser: $(BIN)/fanwise view words" >&2; fi; \
 	exit $$code
 
 test: checks unit  ## all checks, and the tests without the slow ones: five minutes on two cores

@@ -20,6 +20,7 @@ CASES = {
     "postgres": "20,000 trivial items on a PostgreSQL server, and eight drivers at once",
     "shared-caps": "one cap over ten processes, beside a counter that they poll",
     "reading": "a million items shown and exported",
+    "view": "pages of large runs, and what an open page costs",
     "nested": "fan-outs inside a fan-out, over one cap",
     "threads": "sync work",
     "ray": "attempts on Ray workers, beside raw actor calls",

@@ -39,7 +39,7 @@ def measure() -> list[Row]:
         path = Path(folder, "journal.db")
         journal = open_journal(path)
         for kind in ("fan_out", "map"):
-            _fill(journal, kind)
+            fill(journal, kind, ITEMS)
         journal.close()
         place = ["--journal", str(path)]
         return [
@@ -63,12 +63,13 @@ def _row(what: str, command: list[str], folder: str) -> Row:
     )
 
 
-def _fill(journal: Journal, kind: str) -> None:
+def fill(journal: Journal, kind: str, items: int) -> None:
+    """A run of this kind with so many items."""
     digest = sha256(b"{}").hexdigest()
     run = journal.create_run(RunRecord(kind, 0, kind, kind, "{}", digest, "done", 1e9, 1e9 + 60))
     fan_out = fan_out_id(run.number, 1)
     journal.submit(FanOutRecord(fan_out, kind, "items", 1000, "never", 1e9, "done", 1e9 + 60))
-    writes = _writes(kind, fan_out)
+    writes = _writes(kind, fan_out, items)
     while batch := list(islice(writes, BATCH)):
         for write in batch[:-1]:
             journal.submit(write)
@@ -81,10 +82,10 @@ def _write_and_wait(journal: Journal, write: Write) -> None:
     written.wait()
 
 
-def _writes(kind: str, fan_out: int) -> Iterator[Write]:
-    for n in range(ITEMS):
+def _writes(kind: str, fan_out: int, items: int) -> Iterator[Write]:
+    for n in range(items):
         if kind == "map":
             yield InputRecord(kind, n, b"line %d" % n)
-        at = 1e9 + n * 60 / ITEMS
+        at = 1e9 + n * 60 / items
         value = PRINTED if kind == "map" else f'{{"square": {n * n}}}'
         yield ItemEndWrite(fan_out, str(n), n, "done", at, 0.01, 0.5, 0.0, value)

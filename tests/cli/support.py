@@ -87,11 +87,17 @@ class Place:
 
 
 def on_a_terminal(
-    place: Place, *args: str, given: bytes | None = b"", answer: bytes = b"", **env: str
+    place: Place,
+    *args: str,
+    given: bytes | None = b"",
+    answer: bytes = b"",
+    after: bytes = b"",
+    **env: str,
 ) -> bytes:
     """What the terminal gets, with stdout and stderr on it.
 
-    `given`: what is on stdin; None: the terminal is, and `answer` is typed into it.
+    `given`: what is on stdin; None: the terminal is, and `answer` is typed into it, when
+    it shows `after`.
     """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -101,14 +107,17 @@ def on_a_terminal(
         stderr=theirs,
         cwd=place.path,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "100", **env},
+        start_new_session=True,  # the terminal of whoever runs the tests is not asked
     )
     os.close(theirs)
     if process.stdin is not None:
         process.stdin.write(given or b"")
         process.stdin.close()
-    os.write(ours, answer)
     got = b""
     while True:
+        if answer and after in got:
+            os.write(ours, answer)
+            answer = b""
         try:
             chunk = os.read(ours, 1 << 16)
         except OSError:  # Linux's end of file on a terminal

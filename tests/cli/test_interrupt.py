@@ -84,6 +84,26 @@ def test_a_run_is_cancelled_from_another_terminal(place: Place) -> None:
     assert "not being executed: it is cancelled" in json.loads(again.stdout)["error"]["message"]
 
 
+def test_the_cap_of_a_run_is_changed_from_another_terminal(place: Place) -> None:
+    process = start_blocked(place)
+    place.fifo("gate-3")
+    place.fifo("gate-4")
+    done = place.run("caps", "r", "total=4")
+    assert (done.returncode, done.stdout) == (
+        0,
+        b"CAP    BEGAN WITH  NOW\ntotal           2    4\n",
+    )
+    eventually(lambda: len(place.lines("started")) == 4)
+    typo = place.run("caps", "r", "toal=3")
+    assert (typo.returncode, b"did you mean `total`" in typo.stderr) == (2, True)
+    for number in range(1, 5):
+        release(place.path / f"gate-{number}")
+    assert end(process)[:2] == (0, numbers(4))
+    assert b"cap 2, changed while it ran, peak 4" in place.run("show", "r").stdout
+    late = place.run("caps", "r", "total=3")
+    assert (late.returncode, b"it is done" in late.stderr) == (2, True)
+
+
 def test_a_live_run_cannot_be_resumed_by_another(place: Place) -> None:
     process = start_blocked(place)
     refused = place.run("resume", "r")

@@ -110,16 +110,17 @@ def test_each_cell_is_answered_and_scored_and_failures_are_rows(
         assert cells["-", "always", "b", "0"]["scores"]["exact"]["score"] == 0.0
         assert cells["-", "oracle", "b", "0"]["scores"]["exact"] == right
         assert cells["openai:gpt-5", "mine", "a", "0"]["answer"]["text"] == "glad"
-        assert len(cells["openai:gpt-5", "vote", "a", "0"]["answer"]["samples"]) == 3
+        assert len(cells["openai:gpt-5", "vote", "a", "0"]["answer"]["samples"]) in (2, 3)
         assert server.most_in_flight <= 3  # that it reaches its cap is shown with a gate elsewhere
-        # one: 8, two: 16, vote: 24, mine: 8
-        assert len(server.requests) == 56
+        # one: 8, two: 16, vote: 16 to 24 (two that agree decide it), mine: 8
+        made = len(server.requests)
+        assert 48 <= made <= 56
         again = await command(matrix, "resume", "r", "--json")
         assert (
             json.loads(again.stdout)["result"]["digest"]
             == (json.loads(done.stdout)["result"]["digest"])
         )
-        assert len(server.requests) == 56
+        assert len(server.requests) == made
 
     serving(script, main, monkeypatch)
 

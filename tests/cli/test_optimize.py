@@ -92,7 +92,9 @@ def test_without_a_file_and_without_a_winner(place: Place, project: Path) -> Non
     assert done.returncode == 1
     document = json.loads(done.stdout)
     assert document["result"]["winner"] is None
-    assert "no candidate was proven faster" in document["notes"]
+    assert document["notes"][0] == "no candidate was proven faster", (
+        "the reason of a workflow's step"
+    )
     (verdict,) = document["result"]["candidates"]
     assert (verdict["status"], verdict["stage"]) == ("rejected", "test")
 

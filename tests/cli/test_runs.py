@@ -27,6 +27,25 @@ def mapped(place: Place) -> Place:
     return place
 
 
+@pytest.mark.parametrize("left", ["nothing", "an empty file", "tables"])
+def test_of_a_run_that_was_killed_before_its_first_row_every_command_says_the_same(
+    place: Place, left: str
+) -> None:
+    journal = place.path / ".fanwise" / "journal.db"
+    if left == "an empty file":
+        journal.parent.mkdir()
+        journal.touch()
+    elif left == "tables":
+        open_journal(journal).close()
+    for command in ("show", "resume", "report", "export", "cancel"):
+        done = place.run(command, "gone")
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert b"there is no run 'gone'" in done.stderr and b"start it again" in done.stderr
+    runs = place.run("runs")
+    assert runs.returncode == 0 and b"no runs yet" in runs.stderr
+    assert place.run("map", "--run", "gone", "--", "echo", given=b"a\n").returncode == 0
+
+
 def test_no_runs_yet_is_said_and_creates_nothing(place: Place) -> None:
     done = place.run("runs")
     assert (done.returncode, done.stdout) == (0, b"")

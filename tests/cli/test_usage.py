@@ -31,6 +31,10 @@ def options(command: str) -> set[str]:
         (["map", "--jobs", "3"], "Write -j N, or --cap N"),
         (["map", "-k"], "Not needed: outputs are in the order of the lines"),
         (["map", "-I", "{}"], "{} already stands for the line"),
+        (
+            ["map", "--colsep", ","],
+            "A line is one value: split it in the command, with cut or awk",
+        ),
         (["sample", "--dry-run"], "Use: fanwise check FILE"),
         (["runs", "--cpa"], "See: fanwise runs --help"),
         (["map", "--cpa", "3"], "Did you mean --cap?"),

@@ -486,3 +486,42 @@ def test_a_budget_that_makes_no_sense_is_refused(bad: dict[str, Any]) -> None:
 def test_the_lower_bound_is_that_of_the_cap_which_binds() -> None:
     assert lower_bound({"total": 40.0, "a": 30.0, "b": 4.0}, {"total": 8, "a": 2, "b": 1}) == 15.0
     assert Stats(makespan_s=20.0, lower_bound_s=15.0).efficiency == 0.75
+
+
+def test_a_cap_that_is_raised_lets_those_who_wait_go_and_one_that_is_lowered_takes_nobody_out() -> (
+    None
+):
+    caps = Caps(gpu=1)
+    ledger, gpu = caps.ledger, caps.ledger.resources["gpu"]
+    tickets = [ticket(caps, order, gpu=1) for order in range(5)]
+    assert [ledger.request(each, 0.0) for each in tickets] == [True, *[False] * 4]
+    ledger.change(gpu, 3)
+    assert ledger.grants(0.0) == tickets[1:3]
+    ledger.change(gpu, 2)
+    assert (gpu.in_use, ledger.grants(0.0)) == (3, [])
+    ledger.release(tickets[0], 1.0)
+    assert ledger.grants(1.0) == [], "two are in flight, and two may be"
+    ledger.release(tickets[1], 1.0)
+    assert ledger.grants(1.0) == tickets[3:4]
+    assert [move[:3] for move in ledger.moves] == [("gpu", 1, 3), ("gpu", 3, 2)]
+
+
+def test_a_need_above_a_lowered_cap_is_granted_when_it_is_alone() -> None:
+    caps = Caps(gpu=4)
+    ledger = caps.ledger
+    small, large = ticket(caps, 0, gpu=1), ticket(caps, 1, gpu=3)
+    ledger.change(ledger.resources["gpu"], 2)
+    assert [ledger.request(each, 0.0) for each in (small, large)] == [True, False]
+    ledger.release(small, 1.0)
+    assert ledger.grants(1.0) == [large]
+    assert ledger.resolve({"gpu": 4}), "such items can still come"
+
+
+def test_an_adaptive_cap_that_is_changed_moves_below_its_new_most() -> None:
+    caps = Caps(openai=Adaptive(8, least=4, most=16))
+    openai = caps.ledger.resources["openai"]
+    assert openai.adaptation is not None
+    caps.ledger.change(openai, 2)
+    assert (openai.limit, openai.adaptation.most, openai.adaptation.least) == (2, 2, 2)
+    caps.ledger.change(openai, 20)
+    assert (openai.limit, openai.adaptation.most, openai.most) == (20, 20, 20)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from queue import SimpleQueue
 
 import msgspec
 import pytest
@@ -76,7 +77,7 @@ def test_runs_come_newest_first(journal: Journal) -> None:
 
 def test_an_unknown_run_is_not_found_and_a_similar_id_is_suggested(journal: Journal) -> None:
     journal.create_run(a_run("nightly-2024"))
-    for ask in (journal.run, journal.request_cancel):
+    for ask in (journal.run, journal.request_cancel, lambda run: journal.request_caps(run, {})):
         with pytest.raises(RunNotFound, match="nightly-2024"):
             ask("nightly-2025")
     with pytest.raises(RunNotFound):
@@ -183,6 +184,7 @@ def test_all_that_is_known_of_an_attempt_is_read_back(journal: Journal) -> None:
     known = an_attempt(
         "a", call="m", error="{}", requests=1.0, tokens=30.0, usd=0.5, input_tokens=20,
         output_tokens=10, cached_tokens=5, first_token_s=0.25, lag_s=0.05, in_flight=8,
+        worker="node-1/17",
     )  # fmt: skip
     write(journal, ItemStartWrite(F, "a", 0, 1.0), known, an_attempt("a"))
     told, untold = (msgspec.structs.asdict(attempt) for attempt in journal.attempts(F))
@@ -262,6 +264,7 @@ def test_inputs_are_bytes_and_can_be_read_from_the_middle(journal: Journal) -> N
     inputs = [InputRecord("r", i, bytes([0, 255, i])) for i in range(5)]
     write(journal, *inputs, InputRecord("s", 0, b""))
     assert list(journal.inputs("r")) == inputs
+    assert [journal.input_count(run) for run in ("r", "s", "t")] == [5, 1, 0]
     assert list(journal.inputs("r", start=3)) == inputs[3:]
 
 
@@ -412,6 +415,37 @@ def test_claiming_a_run_forgets_a_cancel_request(journal: Journal) -> None:
     journal.request_cancel("r")
     assert not journal.claim_run("r", current_owner()).cancel_requested
     assert not journal.run("r").cancel_requested
+
+
+# Limits that are asked for
+
+
+def test_limits_that_are_asked_for_reach_whoever_watches_all_together(journal: Journal) -> None:
+    journal.create_run(a_run())
+    journal.create_run(a_run("s"))
+    told: SimpleQueue[dict[str, int]] = SimpleQueue()
+    journal.watch_caps("s", lambda caps: told.put({"wrong run": 1}))
+    end = journal.watch_caps("r", told.put)
+    journal.request_caps("r", {"openai": 20})
+    assert told.get(timeout=60) == {"openai": 20}
+    journal.request_caps("r", {"gpu": 2})
+    assert told.get(timeout=60) == {"openai": 20, "gpu": 2}
+    journal.request_caps("r", {"openai": 4})
+    assert told.get(timeout=60) == {"openai": 4, "gpu": 2}
+    assert journal.run("r").caps_asked == {"openai": 4, "gpu": 2}
+    end()
+    later: SimpleQueue[dict[str, int]] = SimpleQueue()
+    journal.watch_caps("r", later.put)
+    assert later.get(timeout=60) == {"openai": 4, "gpu": 2}, "what was asked before it watched"
+    journal.close()
+    assert told.empty()
+
+
+def test_claiming_a_run_forgets_the_limits_that_were_asked_for(journal: Journal) -> None:
+    journal.create_run(a_run(owner=dead_owner()))
+    journal.request_caps("r", {"openai": 20})
+    assert journal.claim_run("r", current_owner()).caps_asked is None
+    assert journal.run("r").caps_asked is None
 
 
 def test_items_are_counted_by_status_for_each_fan_out(journal: Journal) -> None:

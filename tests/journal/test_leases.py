@@ -20,6 +20,7 @@ from fanwise.journal.leases import LeaseBook, Offer
 from fanwise.journal.open import open_journal
 from fanwise.journal.port import Journal
 from fanwise.journal.read_only import ReadOnlyJournal
+from fanwise.journal.sqlite_leases import SqliteLeaseBook
 from fanwise.testing import MemoryJournal
 
 KEY = "team-key"
@@ -179,3 +180,16 @@ def test_journals_in_memory_share_nothing_with_each_other() -> None:
     one, two = MemoryJournal().lease_book(), MemoryJournal().lease_book()
     assert one.exchange(KEY, "1", offer(0, 10)).held == 10
     assert two.exchange(KEY, "2", offer(0, 10)).held == 10
+
+
+def test_leases_of_an_earlier_boot_are_removed_and_those_in_use_stay(tmp_path: Path) -> None:
+    void, in_use, foreign = (
+        tmp_path / name for name in ("j.db.shared-11111111", "j.db.shared-22222222.lock", "k.db")
+    )
+    for path in (void, in_use, foreign):
+        path.touch()
+    for path in (void, foreign):
+        os.utime(path, (1, 1))
+    with closing(SqliteLeaseBook(tmp_path / "j.db")) as book:
+        book.exchange(KEY, "1", offer(0, 1))
+        assert (void.exists(), in_use.exists(), foreign.exists()) == (False, True, True)

@@ -18,7 +18,8 @@ PURE = (
 )
 ALLOWED = {
     "__future__", "collections", "collections.abc", "hashlib", "itertools", "json", "math",
-    "msgspec", "numpy", "numpy.typing", "re", "statistics", "string", "typing", "unicodedata",
+    "msgspec", "numpy", "numpy.typing", "operator", "re", "statistics", "string", "typing",
+    "unicodedata",
 }  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def place(tmp_path: Path) -> Place:
 
 @pytest.mark.parametrize(
     ("bound", "verdict", "code"),
-    [({"at_least": 0.7}, "proven", 0), ({"at_least": 0.9}, "undecided", 0),
+    [({"at_least": 0.7}, "proven", 0), ({"at_least": 0.93}, "undecided", 0),
      ({"at_least": 0.99}, "refuted", 4), ({"at_most": 0.5}, "refuted", 4),
      ({"at_least": 0.7, "at_most": 0.99}, "proven", 0)],
 )  # fmt: skip
@@ -142,6 +142,8 @@ def test_what_did_not_run_is_not_judged_and_cost_and_failures_are_counted(place:
     assert (code, {each[0] for each in found.values()}) == (1, {"not judged"})
     code, found = judged(place)
     assert (code, {each[0] for each in found.values()}) == (0, {"proven"})
+    versions = json.loads(place.run("runs", "--name", "gate", "--json").stdout)["versions"]
+    assert len(versions["gate"]) == 1, "to ask for some of the cells is no edit"
 
 
 def test_junit_has_a_test_for_each_expectation_and_nothing_of_an_earlier_run(place: Place) -> None:
@@ -235,6 +237,12 @@ def test_missing_scores_and_too_few_inputs_prove_nothing() -> None:
     graded = [cell(n, scores={"exact": 0.9 + n / 100}) for n in range(5)]
     assert judge(graded, "exact", at_least=0.5).verdict == "undecided", "its interval is too narrow"
     assert judge([], "exact", at_least=0.5).verdict == "not judged"
+
+
+def test_a_verdict_is_as_sure_as_the_file_asks() -> None:
+    cells = [cell(n, scores={"exact": float(n < 54)}) for n in range(60)]
+    assert judge(cells, "exact", at_least=0.85).verdict == "undecided"
+    assert judge(cells, "exact", at_least=0.85, confidence=0.5).verdict == "proven"
 
 
 def test_undecided_is_said_aloud_and_is_no_failure() -> None:

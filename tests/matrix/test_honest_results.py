@@ -21,10 +21,11 @@ from fanwise.errors import (
 from fanwise.journal.open import open_journal
 from fanwise.matrix import Matrix, MatrixResult, Subject, exact, run_matrix_sync
 from fanwise.matrix.scores.formulas import SCORERS, reason
+from fanwise.matrix.spec.expect import ExpectationSpec
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.recorded_matrix import read_matrix
 from fanwise.matrix.state.results import fault_of
-from fanwise.matrix.system import SYSTEM
+from fanwise.matrix.system import SYSTEM, judge
 from fanwise.matrix.views.analysis import analyse
 from fanwise.matrix.views.header import tiles
 from fanwise.matrix.views.page import report
@@ -152,6 +153,7 @@ def test_verdicts_are_kept_and_shown_wherever_the_run_is(tmp_path: Path) -> None
     shown = Seen(page.html).text
     assert "good is better" in shown and "stopped early: see Verdicts" in shown
     assert {row["not_run_because"] for row in _table(journal, "honest")} == {None, "settled"}
+    assert len({tuple(row) for row in _table(journal, "honest")}) == 1, "the same columns"
     # An execution of all cells has one look, and its p-values are those of one look.
     again = run_matrix_sync(made, journal=journal, run="honest")
     state, page = recorded(again, journal)
@@ -234,6 +236,20 @@ def test_a_lost_attempt_leaves_what_is_known_of_the_dollars(tmp_path: Path) -> N
     assert sum(each.usd is None for each in state.results) == 1
     assert f"≥ {known:.4f}" in page.lines[1]
     assert "≥ $" in Seen(page.html).text
+
+
+def test_a_price_that_is_unknown_is_not_0(tmp_path: Path) -> None:
+    journal = tmp_path / "j.db"
+    model = ScriptedModel(lambda request: "good", name="scripted:one")
+    made = matrix(models=[model], prompts={"s": "{{ input.text }}"})
+    result = run_matrix_sync(made, journal=journal, run="honest")
+    state, page = recorded(result, journal)
+    for cells in (result.cells, state.results):
+        assert {(each.usd, each.usd_known) for each in cells} == {(None, 0.0)}
+    assert page.lines[1].endswith("unknown")
+    expect = {"cost": ExpectationSpec.model_validate({"at_most": 1})}
+    (cost,) = judge(None, "honest", state, expect)
+    assert (cost.verdict, cost.why) == ("not judged", "some dollars are unknown")
 
 
 def test_the_headline_mean_leaves_controls_out(tmp_path: Path) -> None:

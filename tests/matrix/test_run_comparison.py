@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fanwise.errors import ModelUnreachable, UsageError
@@ -145,3 +146,56 @@ def test_what_got_worse_most_comes_first_whatever_the_order_of_the_cells() -> No
 
     found = compare_sides(side("a", [0.5, 0.9, 0.4, 0.8]), side("b", [0.9, 0.7, 0.4, 0.1]))
     assert [pair.after["input"] for pair in found.flipped("graded")] == ["i3", "i1", "i0"]
+
+
+def test_cells_of_one_side_are_counted_and_scores_are_corrected_together() -> None:
+    def side(name: str, repeats: int, right: int) -> Side:
+        scores = [{"score_exact": float(n < right), "score_f1": n < right} for n in range(12)]
+        return Side(name, [
+            {"cell": f"c{n}.{r}", "model": "m", "strategy": "s", "input": f"i{n}", "repeat": r,
+             "status": "done", **scores[n]}
+            for n in range(12) for r in range(repeats)
+        ])  # fmt: skip
+
+    found = compare_sides(side("a", 2, 12), side("b", 1, 5))
+    assert (len(found.pairs), found.unmatched) == (12, {"cells of one side only": ["12"]})
+    one, two = found.contrasts
+    assert one.p is not None and 0 < one.p < 0.05 and one.p == two.p
+    assert one.p_holm == two.p_holm == 2 * one.p
+
+
+def test_controls_hide_no_difference_and_no_latency() -> None:
+    def side(name: str, score: float) -> Side:
+        cell = {"repeat": 0, "status": "done"}
+        asked = [{**cell, "cell": f"c{n}", "model": "m", "strategy": "s", "input": f"i{n}",
+                  "score_exact": score, "ran_s": 2.0} for n in range(4)]  # fmt: skip
+        control = [{**each, "cell": f"x{each['input']}", "model": "-", "strategy": "always",
+                    "score_exact": 0.5, "ran_s": 0.0} for each in asked]  # fmt: skip
+        return Side(name, [*asked, *control])
+
+    found = compare_sides(side("a", 1.0), side("b", 0.0))
+    assert (found.contrasts[0].difference.value, len(found.pairs)) == (-1.0, 4)
+    assert [each.ran_s.p50 for each in found.summaries] == [2.0, 2.0]
+    assert found.unmatched == {"controls": ["always"]}
+    # Where there are only controls, these are what is compared.
+    one, two = (msgspec.structs.replace(s, rows=s.rows[4:]) for s in (side("a", 1), side("b", 0)))
+    assert len(compare_sides(one, two).pairs) == 4
+
+
+@pytest.mark.parametrize(("failed_as", "pairs", "change"), [(0.0, 2, -0.5), (None, 1, 0.0)])
+def test_a_failure_counts_as_its_run_counts_it(
+    failed_as: float | None, pairs: int, change: float
+) -> None:
+    def side(name: str, *second: Any) -> Side:
+        cell = {"model": "m", "strategy": "s", "repeat": 0}
+        status, fault, score = second
+        return Side(name, [
+            {**cell, "cell": "1", "input": "i1", "status": "done", "score_exact": 1.0},
+            {**cell, "cell": "2", "input": "i2", "status": status, "fault": fault,
+             "score_exact": score},
+        ])  # fmt: skip
+
+    found = compare_sides(side("a", "done", None, 1.0), side("b", "failed", "strategy", failed_as))
+    (contrast,) = found.contrasts
+    assert (contrast.pairs, contrast.difference.value) == (pairs, change)
+    assert (contrast.failed_first, contrast.missing) == (1, 2 - pairs)

@@ -73,6 +73,19 @@ def test_a_judge_elsewhere_is_another_judge_and_one_for_another_price_is_not(
 # -- no score -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("body", "score", "reason"),
+    [
+        ("print(0.25)", 0.25, "printed 0.25"),
+        ("print('too short'); raise SystemExit(1)", 0.0, "too short"),
+        ("", 1.0, "exit code 0"),
+    ],
+)
+def test_a_program_gives_a_reason_too(tmp_path: Path, body: str, score: float, reason: str) -> None:
+    found = run(tmp_path, program(tmp_path, body)).scores["s"]
+    assert (found.score, found.reason) == (score, reason)
+
+
 @pytest.mark.parametrize("printed", ["nan", "inf", "-Infinity"])
 def test_a_program_that_prints_no_number_gives_no_score(tmp_path: Path, printed: str) -> None:
     score = run(tmp_path, program(tmp_path, f"print('{printed}')")).scores["s"]

@@ -34,9 +34,12 @@ class Asked:
         return "good" if self.prompts[-1].startswith("Kind") else "bad"
 
 
-def record(folder: Path, prompts: dict[str, str], asked: Asked, **more: Any) -> None:
+def record(
+    folder: Path, prompts: dict[str, str], asked: Asked, edit: Any = None, **more: Any
+) -> None:
     model = ScriptedModel(asked.answer, name="scripted:one")
-    made = Matrix("reviews", models=[model], inputs=INPUTS, prompts=prompts, score=[exact("label")])
+    fields = {"models": [model], "inputs": INPUTS, "score": [exact("label")], **(edit or {})}
+    made = Matrix("reviews", prompts=prompts, **fields)
     run_matrix_sync(made, run="reviews", journal=folder / ".fanwise" / "journal.db", **more)
 
 
@@ -123,6 +126,36 @@ def test_a_baseline_is_a_version_whatever_runs_later(folder: Path) -> None:
     assert found["before"] == "reviews@baseline" and len(found["flipped"]["exact"]) == 4
     assert place.run("baseline", "reviews@9").returncode == 2
     assert place.run("baseline", "nothing").returncode == 2
+
+
+def names_of(folder: Path) -> list[str]:
+    rows = documents(folder, "runs", "--name", "reviews")["versions"]["reviews"]
+    return [row["version"] for row in rows]
+
+
+def test_an_edit_that_changes_no_cell_is_a_version_and_asking_for_some_cells_is_not(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / ".fanwise").mkdir()
+    asked, prompts = Asked(), {"plain": "Plain {{ input.id }}", "other": "Other {{ input.id }}"}
+    record(tmp_path, prompts, asked)
+    record(tmp_path, prompts, asked, only=["input=i0"])
+    assert names_of(tmp_path) == ["1"]
+    record(tmp_path, prompts, asked, edit={"failed_as": "missing"})
+    assert (names_of(tmp_path), len(asked.prompts)) == (["1", "2"], 8)
+
+
+def test_what_was_settled_in_a_version_is_not_said_of_another(tmp_path: Path) -> None:
+    (tmp_path / ".fanwise").mkdir()
+    prompts = {"plain": "Plain {{ input.id }}", "kind": "Kind {{ input.id }}"}
+    inputs = [{"id": f"i{n}", "label": "good"} for n in range(30)]
+    edit = {"inputs": inputs, "repeat": 2, "caps": {"scripted": 1}}
+    record(tmp_path, prompts, Asked(), edit=edit, stop_when_decided=True)
+    record(tmp_path, prompts, Asked(), edit={**edit, "repeat": 1})
+    with closing(open_journal(tmp_path / ".fanwise" / "journal.db", read_only=True)) as journal:
+        first, second = (read_matrix(journal, "reviews", version=n) for n in "12")
+    assert [each.decision for each in first.verdicts] == ["first"] and first.left_out
+    assert (list(second.verdicts), second.waiting) == ([], [])
 
 
 def cell(name: str) -> Cell:

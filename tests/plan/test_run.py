@@ -427,7 +427,9 @@ def test_sparse_workspaces_have_the_tests_of_a_folder_inside_a_repository(tmp_pa
 def test_sparse_workspaces_have_what_a_sub_plan_needs_and_the_check_has_all(
     tmp_path: Path,
 ) -> None:
+    """Its files and what they import; no tests, for nothing is verified."""
     files = {"a/one.py": "from b.two import B\n", "b/two.py": "B = 1\n", "c/three.py": "C = 1\n"}
+    files["t/test_c.py"] = "from c.three import C\n"
     repo = make_repo(tmp_path / "repo", {**files, "d/four.txt": "4\n", "top.txt": "t\n"})
     seen: dict[str, list[str]] = {}
 
@@ -445,7 +447,8 @@ def test_sparse_workspaces_have_what_a_sub_plan_needs_and_the_check_has_all(
         "a/one.py": ["a", "b", "d", "top.txt"],
         "b/two.py": ["b", "d", "top.txt"],
         "c/three.py": ["c", "d", "top.txt"],
+        "t/test_c.py": ["c", "d", "t", "top.txt"],
     }
     assert any(note.startswith("workspaces had only the folders") for note in found.notes)
     assert found.commit is not None
-    assert len(git(repo, "ls-tree", "-r", "--name-only", found.commit).split()) == 5
+    assert len(git(repo, "ls-tree", "-r", "--name-only", found.commit).split()) == 6

@@ -148,6 +148,30 @@ def test_escalation_starts_one_cheap_chain_and_repairs_before_it_goes_up() -> No
     served(by_model(cheap=["a", "bb"], strong=["ccc"]), main, name="openai:cheap")
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, ["cheap", "cheap", "middle", "strong"]),
+        ({"loop_budget": 2}, ["cheap", "middle", "strong"]),
+        ({"loop_budget": 6}, ["cheap", "cheap", "middle", "middle", "strong", "strong"]),
+        ({"after": 1}, ["cheap", "middle", "strong"]),
+    ],
+)
+def test_the_cheap_model_repairs_first_however_many_stronger_ones_there_are(
+    options: dict[str, Any], expected: list[str]
+) -> None:
+    async def main(cheap: Any, server: ScriptedServer) -> None:
+        stronger = [model_of(server, f"openai:{tier}") for tier in ("middle", "strong")]
+        strategy = Escalate(stronger, after=options.pop("after", 2))
+        wanted = reward(lambda draft: float(len(draft)), at_least=99)
+        result = await sample(cheap, "x", wanted, strategy=strategy, **options)
+        assert not result.ok
+        assert models(server) == expected
+
+    longer = ["a", "bb"]  # each is better than the one before
+    served(by_model(cheap=longer, middle=longer, strong=longer), main, name="openai:cheap")
+
+
 def test_a_cheap_model_that_does_is_all_that_is_asked() -> None:
     result, asked = escalating(by_model(cheap=["good"], strong=["good"]), "strong")
     assert (result.ok, asked) == (True, ["cheap"])

@@ -108,6 +108,8 @@ def test_a_value_is_one_word_and_no_option_and_no_place() -> None:
     assert argv(KNOWN["claude"], hostile, "m") == ["claude", "-p", f" {hostile}", "--model", "m"]
     with pytest.raises(UsageError, match="would be an option"):
         argv(KNOWN["claude"], "x", "--yolo")
+    with pytest.raises(UsageError, match="max-turns: '--yolo' would be an option"):
+        argv(KNOWN["claude"], "x", None, {"max-turns": "--yolo"})
 
 
 def test_only_declared_options_are_given_to_the_agent() -> None:

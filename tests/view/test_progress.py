@@ -43,6 +43,10 @@ def test_the_time_left_follows_the_rate_and_needs_the_total() -> None:
     assert progress.seconds_left(2.0) is None
     progress.total = 12
     assert progress.seconds_left(2.0) == 10.0
+    progress(events.Halted(at=2.0, path="p/0/#0", index=None, reason="enough"))
+    assert progress.seconds_left(2.0) == 10.0, "a fan-out inside an item"
+    progress(events.Halted(at=2.0, path="p", index=None, reason="Ctrl-C"))
+    assert progress.seconds_left(2.0) is None, "only what is in flight goes on"
 
 
 def test_what_the_journal_knew_is_done_and_says_nothing_about_the_rate() -> None:
@@ -146,3 +150,19 @@ def test_what_ended_in_another_unit_says_nothing_of_the_time_left() -> None:
     assert progress.seconds_left(10.0) == 8.0
     progress.estimates = False
     assert progress.seconds_left(10.0) is None, "the drawing above it knows better"
+
+
+def test_the_line_counts_the_workers_that_are_there() -> None:
+    progress = Progress()
+
+    def said() -> str:
+        return "".join(text for text, _ in progress_pieces(progress, "r", 1.0, 200))
+
+    assert "worker" not in said()
+    for name in ("a/1", "a/2", "b/1"):
+        progress(events.WorkerJoined(at=0.0, worker=name))
+    assert "on 3 workers" in said()
+    progress(events.WorkerGone(at=0.0, worker="a/2", reason="killed", keys=()))
+    progress(events.NodeGone(at=0.0, node="b", reason="silent"))
+    progress(events.WorkerGone(at=0.0, worker="b/1", reason="silent", keys=("3",)))
+    assert "on 1 worker " in said() + " "

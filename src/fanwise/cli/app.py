@@ -40,11 +40,12 @@ HELP = """Run work in parallel, within limits, and get every result back: in ord
   fanwise compare RUN RUN      compare runs of a matrix, cell by cell
   fanwise graph FILE           draw the steps of a workflow
   fanwise resume RUN           continue an interrupted run
+  fanwise caps RUN openai=20   change a cap while it runs
 """
 
 COMMANDS = (
     "map", "run", "check", "simulate", "sample", "optimize", "split", "score",
-    "runs", "show", "resume", "cancel", "export", "report", "compare", "baseline", "graph",
+    "runs", "show", "resume", "cancel", "caps", "export", "report", "compare", "baseline", "graph",
     "pull", "view", "journal",
 )  # fmt: skip
 """Each is a function in the module of this name, with its `HELP`; in the order of the help."""

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
@@ -15,13 +15,13 @@ import msgspec
 from fanwise.cli.exit_codes import BROKEN_PIPE, DONE, INTERRUPTED
 from fanwise.cli.interrupts import Interrupts
 from fanwise.cli.messages import print_document, print_json, say_lines
-from fanwise.cli.place import place_of
 from fanwise.cli.progress_line import ProgressLine, is_shown
 from fanwise.cli.recorded_run import recorded_run
 from fanwise.core.counts import Counts, many
 from fanwise.errors import FanwiseError, JournalNotWritable, OutputNotWritable
 from fanwise.kernel.run import Run, open_run
 from fanwise.kernel.run_files import check_kept_files
+from fanwise.specs.place import place_of
 from fanwise.specs.run_file import execute_runnable
 from fanwise.specs.system import Drawing, Opening, StreamingRunnable
 from fanwise.view.progress import Progress
@@ -45,7 +45,7 @@ class Execution(msgspec.Struct, frozen=True):
     take_over: bool = False
     as_json: bool = False
     on: str | None = None
-    """Where attempts run, as written after `--on`; None: in this process."""
+    """Where attempts run, as written after `--on`; None: where the file says, or here."""
 
 
 class ExecutionResult(msgspec.Struct, frozen=True):
@@ -91,7 +91,7 @@ async def execute(execution: Execution) -> ExecutionResult:
         caps=runnable.caps,
         budget=runnable.budget,
         subscribers=[progress] if drawing is None else [progress, drawing],
-        on=place_of(execution.on, execution.kind),
+        on=place_of(execution.on, execution.kind, runnable),
     )
     quiet: bool = getattr(runnable, "quiet", False)
     screen = ProgressLine(progress, run.id, wanted=not quiet, drawing=drawing)
@@ -106,7 +106,7 @@ async def execute(execution: Execution) -> ExecutionResult:
             async with run:
                 return _result_of(run, await execute_runnable(runnable, run))
     except FanwiseError as error:
-        add_resume_hint(error, run, execution.journal)
+        add_resume_hint(error, run, _resume_command(execution, run.id))
         raise
 
 
@@ -171,7 +171,7 @@ def _print_result(execution: Execution, result: ExecutionResult) -> None:
         sys.stdout.write(f"{line}\n")  # made safe on a terminal, unchanged elsewhere
     lines = list(result.end.notes)
     if result.status != "done":
-        command = resume_command(result.run_id, execution.journal, result.end.resume_with)
+        command = _resume_command(execution, result.run_id, result.end.resume_with)
         more = resume_lines(result.status, result.why, result.end.counts, command)
         lines += [line for line in more if line not in lines]  # it may be in the notes
     elif not lines and result.exit_code == DONE and os.isatty(2):
@@ -189,9 +189,13 @@ def resume_lines(status: str, why: str | None, counts: Counts | None, command: s
     return [status_text(status, why), f"  {step}"] if why else [f"{status}; {step}"]
 
 
-def add_resume_hint(error: FanwiseError, run: Run, journal: str | None) -> None:
+def _resume_command(execution: Execution, run_id: str, more: Sequence[str] = ()) -> str:
+    where = () if execution.on is None else ("--on", execution.on)
+    return resume_command(run_id, execution.journal, [*where, *more])
+
+
+def add_resume_hint(error: FanwiseError, run: Run, command: str) -> None:
     """Add the command that continues the run to the error that ended it."""
-    command = resume_command(run.id, journal)
     if isinstance(error, JournalNotWritable | OutputNotWritable):
         error.next_step = (
             NOTHING_STARTED

@@ -24,7 +24,8 @@ OnOption = Annotated[
         "--on",
         metavar="WHERE",
         help="Where model calls and commands run: `ray` (a Ray of this machine's cores), "
-        "`ray://HOST:PORT`, or `auto` (a Ray that is there). Default: in this process.",
+        "`ray://HOST:PORT`, `auto` (a Ray that is there), or `here`. "
+        "Default: what the file says, else here.",
     ),
 ]
 JsonOption = Annotated[

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fanwise.cli.streams import draw_stderr, write_stderr
+from fanwise.core.counts import many
 from fanwise.view.progress import Progress
 from fanwise.view.terminal_text import terminal_line
 
@@ -201,6 +202,7 @@ def _parts(progress: Progress, run_id: str, now: float) -> list[Part]:
         (8, [(_ended(progress), "green" if progress.done else "")]),
         (7, failed),
         (5, [(_in_flight(progress), "")]),
+        (4, [(f"on {many(len(progress.workers), 'worker')}", "")] if progress.workers else []),
         (1, [(f"{rate:,.1f}/s", "")] if rate is not None else []),
         (6, [(f"{_clock(left)} left", "")] if left is not None else []),
     ]

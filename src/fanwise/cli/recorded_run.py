@@ -21,7 +21,7 @@ def recorded_run(location: str | None, run_id: str) -> Iterator[tuple[Journal, R
     """The journal, read-only, and the run. `BadRunId`, `RunNotFound`, `JournalDamaged`."""
     check_run_id(run_id)
     if not journal_is_there(location):
-        raise RunNotFound(run_id)
+        raise RunNotFound(run_id, ())
     with closing(open_journal(location, read_only=True)) as journal:
         run = journal.run(run_id)
         check_spec(journal, run)

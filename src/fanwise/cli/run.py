@@ -33,6 +33,7 @@ HELP = """Run a file. Its top-level key says which system it is for.
   fanwise run flow.yaml --input name=value --dry-run    show what would run
   fanwise run optimize.yaml --apply         write the winner to the work tree
   fanwise run plan.yaml --yes               approve the plan without asking
+  fanwise run reviews.yaml --view           and show it in the browser, live
   fanwise check reviews.yaml                check the file without spending
 
 The whole file is checked before anything starts; an error names its line,
@@ -67,14 +68,19 @@ def run(
     ] = False,
     journal: JournalOption = None,
     on: OnOption = None,
+    shows: Annotated[
+        bool, typer.Option("--view", help="Show the run in the browser while it happens.")
+    ] = False,
     as_json: JsonOption = False,
     *,
     options: GivenOptions,
 ) -> int:
     from fanwise.cli.check import preview, print_preview
     from fanwise.cli.execution import Execution, run_and_report
-    from fanwise.cli.place import place_of
+    from fanwise.kernel.run import new_run_id
     from fanwise.specs import read, runnable_of, system_of
+    from fanwise.specs.place import place_of
+    from fanwise.specs.system import Opening
 
     document = read(file)
     system = system_of(document)
@@ -84,10 +90,18 @@ def run(
         _ = runnable.spec  # reports what is wrong with the inputs, as a real run would
         print_preview(file, system.name, preview(runnable), as_json=as_json)
         return DONE
-    place_of(on, system.name)  # refuse it before anything is asked
+    place_of(on, system.name, runnable)  # refuse it before anything is asked
     if not is_approved(runnable, run_id, journal, yes=given.get("yes", False)):
         return SOME_FAILED
-    return run_and_report(Execution(system.name, runnable, run_id, journal, as_json=as_json, on=on))
+    if not shows:
+        execution = Execution(system.name, runnable, run_id, journal, as_json=as_json, on=on)
+        return run_and_report(execution)
+    from fanwise.cli.run_view import view_of
+
+    run_id = run_id or getattr(runnable, "opening", Opening()).run_id or new_run_id()
+    with view_of(run_id, journal):
+        execution = Execution(system.name, runnable, run_id, journal, as_json=as_json, on=on)
+        return run_and_report(execution)
 
 
 def is_approved(runnable: Runnable, run_id: str | None, journal: str | None, *, yes: bool) -> bool:

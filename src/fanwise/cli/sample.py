@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fanwise.cli.options import JournalOption, JsonOption, RunIdOption
+from fanwise.cli.options import JournalOption, JsonOption, OnOption, RunIdOption
 from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
 
@@ -38,6 +38,7 @@ def sample(
     prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt; - is stdin.")],
     run_id: RunIdOption = None,
     journal: JournalOption = None,
+    on: OnOption = None,
     as_json: JsonOption = False,
     *,
     options: GivenOptions,
@@ -49,7 +50,7 @@ def sample(
     if not text.strip():
         raise UsageError("the prompt is empty", "Give a text, or - and a text on stdin")
     runnable = SYSTEM.from_command_line(text, options.of(SYSTEM))
-    return run_and_report(Execution(SYSTEM.name, runnable, run_id, journal, as_json=as_json))
+    return run_and_report(Execution(SYSTEM.name, runnable, run_id, journal, as_json=as_json, on=on))
 
 
 def _read_stdin() -> str:

@@ -216,6 +216,18 @@ class Ledger:
         if resource.waiting:
             self._freed[resource] = None
 
+    def change(self, resource: Resource, limit: int) -> None:
+        """From now on this is the limit; of an adaptive cap, the most that it may reach.
+
+        What is in flight stays so. A need above the limit is granted when it is alone.
+        """
+        if resource.adaptation is not None:
+            resource.adaptation.most = limit
+            resource.adaptation.least = min(resource.adaptation.least, limit)
+        resource.most = max(resource.most or 0, limit)
+        resource.lowered = limit < resource.most
+        self._move(resource, limit, "asked")
+
     # -- needs ----------------------------------------------------------------------------------
 
     def resolve(self, needs: Mapping[str, int], total: Resource | None = None) -> ResolvedNeeds:

@@ -24,6 +24,7 @@ class Resource:
         "largest",
         "leased",
         "limit",
+        "lowered",
         "most",
         "name",
         "pace",
@@ -37,6 +38,9 @@ class Resource:
         self.name = name
         self.limit = limit
         self.most = limit
+        """The most that it ever was: what an item may need."""
+        self.lowered = False
+        """Whether it was lowered on request: an item may need more than it is now."""
         self.in_use = 0
         self.peak = 0
         self.buckets: list[Bucket] = []
@@ -57,7 +61,12 @@ class Resource:
         """Whether this much is available now."""
         if self.leased is not None and now >= self.leased.until:
             return False
-        if self.buckets or self.paused_until is not None or self.adaptation is not None:
+        if (
+            self.buckets
+            or self.paused_until is not None
+            or self.adaptation is not None
+            or self.lowered
+        ):
             return self.wait(units, tokens, now) == 0.0
         return self.limit is None or self.in_use + units <= self.limit
 
@@ -65,8 +74,8 @@ class Resource:
         """Seconds until this much is available; None: not before a permit comes back."""
         full = self.limit is not None and self.in_use + units > self.limit
         full = full or (self.leased is not None and now >= self.leased.until)
-        # If an adaptive cap fell below a need, that need is still granted when it is alone.
-        if full and not (self.adaptation and self.in_use == 0):
+        # If a cap fell below a need, that need is still granted when it is alone.
+        if full and not ((self.adaptation or self.lowered) and self.in_use == 0):
             return None
         longest = 0.0
         if self.paused_until is not None:
@@ -104,6 +113,14 @@ class Resource:
         self.pace.refused(sent_at, retry_after, now)
         if unknown and self.pace.bucket is not None:
             self.buckets.append(self.pace.bucket)  # charged like any other rate
+
+    @property
+    def wanted(self) -> int:
+        """Permits that are in use or waited for."""
+        lines = [line for group in self.waiting for line in group.lines.values()]
+        waited = [(units, line) for line in lines for need, units in line.needs if need is self]
+        waiting = (units for units, line in waited for t in line.tickets if t.state == "waiting")
+        return self.in_use + sum(waiting)
 
     @property
     def awaited(self) -> bool:

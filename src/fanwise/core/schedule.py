@@ -87,6 +87,11 @@ class Schedule(Generic[E]):
             self._total.peak = self._total.in_use
         return True
 
+    def change_cap(self, cap: int) -> None:
+        """From now on at most this many at once; what is in flight stays so."""
+        self.cap = cap
+        self.ledger.change(self._total, cap)
+
     # -- what happened --------------------------------------------------------------------------
 
     def pause(self, item: E, ran_s: float) -> None:
@@ -175,7 +180,7 @@ class Schedule(Generic[E]):
         The peak of a named cap counts everyone who shares it, because that is what is bounded.
         """
         peak = {TOTAL: self._total.peak}
-        caps: dict[str, float] = {TOTAL: self.cap}
+        caps: dict[str, float] = {TOTAL: self._total.most or self.cap}
         work = {TOTAL: self._work_s, **self._work_by_cap}
         for name, resource in self.ledger.resources.items():
             peak[name] = resource.peak

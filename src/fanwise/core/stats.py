@@ -12,6 +12,10 @@ import msgspec
 
 TOTAL = "total"
 """The name under which the fan-out's own `cap` appears in `Stats`."""
+CAPS = "caps"
+"""The event with the limits that a run began with."""
+CAP = "cap"
+"""The event of a limit that moved, or was asked for and refused."""
 
 
 class Stats(msgspec.Struct, frozen=True):

@@ -47,7 +47,8 @@
     ├── BudgetExceeded                 the budget does not allow the next call
     ├── CommandFailed                  a child process did not exit with code 0
     ├── ClusterError                   the cluster could not be started, joined or used
-    │   └── WorkerLost                 three workers died of an item; `.workers`
+    │   ├── WorkerLost                 three workers died of an item; `.workers`
+    │   └── WorkersNotReady            no worker came up in time; `.seconds`
     ├── ProcessDied                    a worker's process for a sync function ended too early
     ├── SandboxUnavailable             there is no sandbox, so the code did not run
     ├── WorkspaceError                 a workspace could not be created, reset or used
@@ -89,7 +90,13 @@ from fanwise.errors.base import (
     full_name,
     one_line,
 )
-from fanwise.errors.cluster import ClusterError, NotShippable, ProcessDied, WorkerLost
+from fanwise.errors.cluster import (
+    ClusterError,
+    NotShippable,
+    ProcessDied,
+    WorkerLost,
+    WorkersNotReady,
+)
 from fanwise.errors.fanning import (
     AttemptTimeout,
     BadCap,
@@ -238,6 +245,7 @@ __all__ = [
     "UsageError",
     "WorkFailed",
     "WorkerLost",
+    "WorkersNotReady",
     "WorkspaceError",
     "WrongDigest",
     "fields_of",

@@ -15,7 +15,8 @@ class FanwiseError(Exception):
     def __init__(self, message: str, next_step: str = "") -> None:
         self.message = message
         self.next_step = next_step
-        super().__init__(f"{message}. {next_step}" if next_step else message)
+        end = "" if message.endswith(("?", ".")) else "."
+        super().__init__(f"{message}{end} {next_step}" if next_step else message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args, dict(self.__dict__))

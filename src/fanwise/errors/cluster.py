@@ -25,6 +25,20 @@ class ClusterError(FanwiseError):
     """The cluster could not be started, joined or used."""
 
 
+class WorkersNotReady(ClusterError):
+    """No worker came up in time: the nodes lack the room, or what a worker imports takes long."""
+
+    def __init__(self, seconds: float, starting: int) -> None:
+        self.seconds = seconds
+        self.starting = starting
+        """Workers that were asked for and did not answer."""
+        told = f"{starting} still starting" if starting else "no node has room for one"
+        super().__init__(
+            f"no worker was ready within {seconds:g} s ({told})",
+            "Look at `ray status`: are the CPUs, GPUs and memory of a worker free on a node?",
+        )
+
+
 class WorkerLost(ClusterError):
     """Every worker that was given an item died: most likely the item kills them."""
 

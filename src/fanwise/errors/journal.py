@@ -114,12 +114,16 @@ class OutputNotWritable(JournalError):
 
 
 class RunNotFound(JournalError, LookupError):
-    """No run with that id."""
+    """No run with that id. `known`: those that there are; None: nobody looked."""
 
-    def __init__(self, run_id: str, known: Iterable[str] = ()) -> None:
+    def __init__(self, run_id: str, known: Iterable[str] | None = None) -> None:
         self.run_id = run_id
-        close = get_close_matches(run_id, list(known), n=1)
+        others = list(known or ())
+        close = get_close_matches(run_id, others, n=1)
         step = f"Did you mean {close[0]!r}?" if close else "List the runs with: fanwise runs"
+        if known is not None and not others:
+            step = "This journal has no runs. One that was killed before its start was recorded "
+            step += "has done nothing: start it again"
         super().__init__(f"there is no run {run_id!r}", step)
 
 

@@ -45,8 +45,17 @@ def open_journal(
 
 
 def journal_is_there(location: str | os.PathLike[str] | None = None) -> bool:
-    """Whether there is a journal to read. Without asking a server, which says so itself."""
-    return postgres_address(location) is not None or journal_path(location).exists()
+    """Whether there is a journal to read. Without asking a server, which says so itself.
+
+    Of a process that was killed while it made its journal, an empty file may be left.
+    """
+    if postgres_address(location) is not None:
+        return True
+    path = journal_path(location)
+    log = path.with_name(f"{path.name}-wal")
+    if path.is_file() and path.stat().st_size == 0:
+        return log.exists() and log.stat().st_size > 0
+    return path.exists()
 
 
 def shown_location(location: str | os.PathLike[str] | None = None) -> str:

@@ -56,7 +56,13 @@ def refuse_if_live(run: RunRecord, *, force: bool) -> None:
 def reclaimed(run: RunRecord, owner: Owner) -> RunRecord:
     """The run with a new owner."""
     return msgspec.structs.replace(
-        run, status="running", owner=owner, ended_at=None, error=None, cancel_requested=False
+        run,
+        status="running",
+        owner=owner,
+        ended_at=None,
+        error=None,
+        cancel_requested=False,
+        caps_asked=None,
     )
 
 

@@ -12,7 +12,7 @@ Durability depends on these rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 import msgspec
@@ -68,6 +68,8 @@ class RunRecord(msgspec.Struct, frozen=True):
     owner: Owner | None = None
     cancel_requested: bool = False
     error: str | None = None
+    caps_asked: dict[str, int] | None = None
+    """Limits that somebody asked for while it is executed."""
 
 
 class FanOutRecord(msgspec.Struct, frozen=True):
@@ -128,6 +130,8 @@ class AttemptWrite(msgspec.Struct, frozen=True, gc=False):
     """How late the process was when it began and ended; None: it was not, or in older journals."""
     in_flight: int | None = None
     """Calls in flight in this process; None: there was no lag, or in older journals."""
+    worker: str | None = None
+    """The worker that made it, as NODE/PROCESS; None: the driver itself, or in older journals."""
 
     @property
     def asked_somebody(self) -> bool:
@@ -176,6 +180,10 @@ class CallTotals(msgspec.Struct, frozen=True):
     """By how much, on average over these calls."""
     in_flight: int = 0
     """The most that were in flight when one of them was late."""
+
+
+JOINED = "worker_joined"
+"""The kind of the event that names a worker of a run."""
 
 
 class EventRecord(msgspec.Struct, frozen=True):
@@ -345,6 +353,9 @@ class Journal(Protocol):
     def events(self, run_id: str, kind: str | None = None) -> Iterator[EventRecord]:
         """The events of a run, in the order of submission: all, or those of one kind."""
 
+    def input_count(self, run_id: str) -> int:
+        """How many inputs of a run are recorded, without reading them."""
+
     def inputs(self, run_id: str, start: int = 0) -> Iterator[InputRecord]:
         """The inputs of a run in order, from `start` on."""
 
@@ -358,6 +369,18 @@ class Journal(Protocol):
         """Call `on_cancel` once, from any thread, soon after a cancel is requested.
 
         Returns a function that ends the watch.
+        """
+
+    def request_caps(self, run_id: str, caps: Mapping[str, int]) -> None:
+        """Ask the process that executes the run for these limits. Raises `RunNotFound`."""
+
+    def watch_caps(
+        self, run_id: str, on_caps: Callable[[dict[str, int]], None]
+    ) -> Callable[[], None]:
+        """Call `on_caps`, from any thread, soon after other limits are asked for.
+
+        It gets all that were asked for since the run was claimed. Returns a function that ends the
+        watch.
         """
 
     def lease_book(self) -> LeaseBook:

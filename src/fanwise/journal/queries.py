@@ -41,13 +41,16 @@ RUN_IDS = "SELECT id FROM runs"
 CREATE_RUN = f"""INSERT INTO runs ({", ".join(name for name in RUN_COLUMNS if name != "number")})
     VALUES ({", ".join("?" for name in RUN_COLUMNS if name != "number")})"""
 CLAIM_RUN = """UPDATE runs SET status = 'running', spec = ?, digest = ?, owner = ?,
-    ended_at = NULL, error = NULL, cancel_requested = ? WHERE id = ?"""
+    ended_at = NULL, error = NULL, cancel_requested = ?, caps_asked = NULL WHERE id = ?"""
 REQUEST_CANCEL = "UPDATE runs SET cancel_requested = ? WHERE id = ?"
-CANCEL_REQUESTS = "SELECT id FROM runs WHERE cancel_requested"
+REQUEST_CAPS = "UPDATE runs SET caps_asked = ? WHERE id = ?"
+REQUESTS = """SELECT id, cancel_requested, caps_asked FROM runs
+    WHERE cancel_requested OR caps_asked IS NOT NULL"""
 
 FAN_OUTS = f"SELECT {_columns(FanOutRecord)} FROM fan_outs WHERE run_id = ? ORDER BY seq"
 EVENTS = f"""SELECT {_columns(EventRecord)} FROM events
     WHERE run_id = ? AND (? IS NULL OR kind = ?) ORDER BY seq"""
+INPUT_COUNT = "SELECT count(*) FROM inputs WHERE run_id = ?"
 INPUTS = f"""SELECT {_columns(InputRecord, index="input_index")} FROM inputs
     WHERE run_id = ? AND input_index >= ? ORDER BY input_index"""
 
@@ -65,7 +68,7 @@ ITEMS_PAGE = f"""SELECT {_columns(ItemRecord, index="item_index", value="substr(
     FROM items WHERE fan_out = ? AND (item_index > ? OR item_index = ? AND key > ?)
     AND (? = '' OR status = ?) AND (? = '' OR lower(key) LIKE ? ESCAPE '!'
         OR lower(value) LIKE ? ESCAPE '!' OR lower(error) LIKE ? ESCAPE '!')
-    ORDER BY item_index, key LIMIT ?"""
+    AND ran_s >= ? ORDER BY item_index, key LIMIT ?"""
 
 
 def attempts(keys: int | None = None) -> str:
@@ -94,3 +97,10 @@ CALL_TOTALS = f"""SELECT count(*), count(a.error), count(a.first_token_s),
     {_OF_CALLS}"""
 FIRST_TOKEN = f"""SELECT a.first_token_s {_OF_CALLS} AND a.first_token_s IS NOT NULL
     ORDER BY a.first_token_s LIMIT 1 OFFSET ?"""
+
+CALL_SPANS = """SELECT caps, started_at, started_at + ran_s, error FROM attempts
+    WHERE fan_out IN (SELECT id FROM fan_outs WHERE run_id = ?)
+    AND caps IS NOT NULL AND started_at + ran_s > ? ORDER BY started_at + ran_s DESC LIMIT ?"""
+ITEM_SPANS = """SELECT started_at, ended_at, status = 'failed' FROM items
+    WHERE fan_out = ? AND started_at IS NOT NULL AND (ended_at IS NULL OR ended_at > ?)
+    ORDER BY ended_at IS NOT NULL, ended_at DESC LIMIT ?"""

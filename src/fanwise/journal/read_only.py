@@ -5,7 +5,7 @@ It is separate from `sqlite.py`, so that commands that only read need not import
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -36,6 +36,14 @@ class RefusesWrites(Reads):
         raise self._refusal()
 
     def watch_cancel(self, run_id: str, on_cancel: Callable[[], None]) -> Callable[[], None]:
+        raise self._refusal()
+
+    def request_caps(self, run_id: str, caps: Mapping[str, int]) -> None:
+        raise self._refusal()
+
+    def watch_caps(
+        self, run_id: str, on_caps: Callable[[dict[str, int]], None]
+    ) -> Callable[[], None]:
         raise self._refusal()
 
     def lease_book(self) -> NoReturn:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -56,6 +56,26 @@ class ItemFilter(msgspec.Struct, frozen=True):
     status: str = ""
     text: str = ""
     """In their key, value or error, in upper or lower case."""
+    ran_s: float = 0.0
+    """They ran at least that long."""
+
+
+class CallSpan(NamedTuple):
+    """When a call held its caps."""
+
+    caps: str
+    """Their names, with commas between them."""
+    start: float
+    end: float
+    error: str | None
+
+
+class ItemSpan(NamedTuple):
+    """When an item was in flight; `end` is None if it still is."""
+
+    start: float
+    end: float | None
+    failed: bool
 
 
 class Reads:
@@ -99,8 +119,8 @@ class Reads:
         index, key = after
         text = "".join(f"!{c}" if c in "!%_" else c for c in wanted.text.lower())
         like = (f"%{text}%",) * 3
-        parameters = (fan_out, index, index, key, wanted.status, wanted.status, text, *like, most)
-        return list(self._stream(ItemRecord, queries.ITEMS_PAGE, *parameters))
+        parameters = (fan_out, index, index, key, wanted.status, wanted.status, text, *like)
+        return list(self._stream(ItemRecord, queries.ITEMS_PAGE, *parameters, wanted.ran_s, most))
 
     def statuses(self, fan_out: int) -> dict[str, ItemStatus]:
         """The status of each item by its key, in item order, without reading the values."""
@@ -119,6 +139,18 @@ class Reads:
             self.statuses(fan_out)  # names the item, and raises
         return found
 
+    def call_spans(self, run_id: str, since: float, most: int) -> list[CallSpan]:
+        """The calls that held a cap and ended after this time: the last ones."""
+        with self._reading() as connection:
+            found = connection.execute(queries.CALL_SPANS, (run_id, since, most))
+            return [CallSpan(*row) for row in found]
+
+    def item_spans(self, fan_out: int, since: float, most: int) -> list[ItemSpan]:
+        """The items that were in flight after this time: those that still are, and the last."""
+        with self._reading() as connection:
+            found = connection.execute(queries.ITEM_SPANS, (fan_out, since, most))
+            return [ItemSpan(start, end, bool(failed)) for start, end, failed in found]
+
     def attempts(self, fan_out: int, keys: Sequence[str] | None = None) -> Iterator[AttemptRecord]:
         """The attempts of a fan-out, by item and number: all, or those of items with these keys."""
         query = queries.attempts(None if keys is None else len(keys))
@@ -136,6 +168,12 @@ class Reads:
     def inputs(self, run_id: str, start: int = 0) -> Iterator[InputRecord]:
         """The inputs of a run in order, from `start` on."""
         return self._stream(InputRecord, queries.INPUTS, run_id, start)
+
+    def input_count(self, run_id: str) -> int:
+        """How many inputs of a run are recorded, without reading them."""
+        with self._reading() as connection:
+            found: int = connection.execute(queries.INPUT_COUNT, (run_id,)).fetchone()[0]
+            return found
 
     def _stream(self, record: type[R], query: str, *parameters: Any) -> Iterator[R]:
         with self._reading() as connection:

@@ -6,7 +6,8 @@ run at the same moment, the second sees what the first one did.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -26,6 +27,14 @@ class Rows(Protocol):
     def __iter__(self) -> Any: ...
 
 
+class RunRequests(NamedTuple):
+    """What was asked of a run by other processes."""
+
+    run_id: str
+    cancel: bool
+    caps: dict[str, int]
+
+
 class JournalConnection(Protocol):
     """A connection to SQLite or PostgreSQL: `?` stands for a parameter in both."""
 
@@ -36,7 +45,7 @@ def create(connection: JournalConnection, run: RunRecord) -> RunRecord:
     """Record a new run, with the next number."""
     if _find(connection, run.id) is not None:
         raise RunExists(run.id)
-    fields = msgspec.structs.asdict(run) | {"owner": _owner_text(run.owner)}
+    fields = msgspec.structs.asdict(run) | {"owner": _owner_text(run.owner), "caps_asked": None}
     del fields["number"]
     connection.execute(queries.CREATE_RUN, tuple(fields.values()))
     (number,) = connection.execute(queries.RUN_NUMBER, (run.id,)).fetchone()
@@ -75,6 +84,12 @@ def request_cancel(connection: JournalConnection, run_id: str) -> None:
     connection.execute(queries.REQUEST_CANCEL, (True, run_id))
 
 
+def request_caps(connection: JournalConnection, run_id: str, caps: Mapping[str, int]) -> None:
+    """Ask the process that executes the run for these limits, too."""
+    asked = {**(get(connection, run_id).caps_asked or {}), **caps}
+    connection.execute(queries.REQUEST_CAPS, (msgspec.json.encode(asked).decode(), run_id))
+
+
 def get(connection: JournalConnection, run_id: str) -> RunRecord:
     """One run. Raises `RunNotFound`, which suggests a similar id."""
     run = _find(connection, run_id)
@@ -89,9 +104,12 @@ def newest_first(connection: JournalConnection, *, specs: bool = True) -> list[R
     return [_record(row) for row in connection.execute(query).fetchall()]
 
 
-def cancel_requests(connection: JournalConnection) -> list[str]:
-    """The ids of the runs with a cancel request."""
-    return [row[0] for row in connection.execute(queries.CANCEL_REQUESTS)]
+def requests(connection: JournalConnection) -> list[RunRequests]:
+    """What was asked of runs."""
+    return [
+        RunRequests(run_id, bool(cancel), _caps(caps) or {})
+        for run_id, cancel, caps in connection.execute(queries.REQUESTS)
+    ]
 
 
 def _find(connection: JournalConnection, run_id: str) -> RunRecord | None:
@@ -105,9 +123,14 @@ def _record(row: tuple[Any, ...]) -> RunRecord:
         fields["cancel_requested"] = bool(fields["cancel_requested"])
         if fields["owner"] is not None:
             fields["owner"] = msgspec.json.decode(fields["owner"])
+        fields["caps_asked"] = _caps(fields["caps_asked"])
         return msgspec.convert(fields, RunRecord)
     except (ValueError, TypeError) as error:
         raise JournalDamaged("the journal", str(fields["id"]), "the row", str(error)) from error
+
+
+def _caps(text: str | None) -> dict[str, int] | None:
+    return None if text is None else msgspec.json.decode(text, type=dict[str, int])
 
 
 def _owner_text(owner: Owner | None) -> str | None:

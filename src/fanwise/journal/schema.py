@@ -60,6 +60,7 @@ runs = Table(
     # Which owner may write, and how often it did: see `postgres/session.py`. SQLite needs neither.
     Column("epoch", Integer, nullable=False, server_default=text("0")),
     Column("batch", BigInteger, nullable=False, server_default=text("0")),
+    Column("caps_asked", Text),
     sqlite_autoincrement=True,
 )
 
@@ -120,6 +121,7 @@ attempts = Table(
     Column("caps", Text),
     Column("lag_s", Float),
     Column("in_flight", Integer),
+    Column("worker", Text),
     sqlite_with_rowid=False,
 )
 

@@ -103,11 +103,11 @@ class SqliteSession:
         with transaction(self._connection):
             return function(self._connection)
 
-    def look(self, *, anyway: bool) -> list[str]:
-        """The runs with a cancel request, unless no other connection wrote since the last time."""
+    def look(self, *, anyway: bool) -> list[runs.RunRequests]:
+        """What was asked of runs, unless no other connection wrote since the last time."""
         version = self._connection.execute("PRAGMA data_version").fetchone()[0]
         known, self._seen_version = self._seen_version, version
-        return runs.cancel_requests(self._connection) if anyway or known != version else []
+        return runs.requests(self._connection) if anyway or known != version else []
 
     def explain(self, error: Exception) -> JournalError:
         """Our error for one of SQLite's."""

@@ -63,11 +63,21 @@ class SqliteLeaseBook(SharedBook):
             self.address = address
         self._lock = open_file(self._path.with_name(f"{self._path.name}.lock"))
         make_file(self._path)
+        self._remove_void_leases()
         with self._alone():
             self._connection = connect(self._path, mode="rwc")
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = OFF")
             self._connection.execute(TABLE)
+
+    def _remove_void_leases(self) -> None:
+        """Files that nobody wrote since the boot are of earlier ones."""
+        booted = time.time() - time.monotonic()
+        start, _, _ = self._path.name.rpartition("-")
+        for old in self._path.parent.glob(f"{start}-*"):
+            with suppress(OSError):  # another process removed it, or it is somebody else's
+                if old.stat().st_mtime < booted and not old.name.startswith(self._path.name):
+                    old.unlink()
 
     @contextmanager
     def open(self, name: str) -> Iterator[SqliteLeaseTable]:

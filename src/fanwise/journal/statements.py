@@ -61,17 +61,17 @@ ATTEMPT_ENDED = Statement(
     before="""WITH new (fan_out, key, call,
         queued_s, ran_s, backoff_s, error, requests, tokens, usd,
         input_tokens, output_tokens, cached_tokens, first_token_s, started_at, caps,
-        lag_s, in_flight) AS (VALUES""",
-    row="(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        lag_s, in_flight, worker) AS (VALUES""",
+    row="(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     after=""") INSERT INTO attempts (fan_out, key, number, call,
         queued_s, ran_s, backoff_s, error, requests, tokens, usd,
         input_tokens, output_tokens, cached_tokens, first_token_s, started_at, caps, lag_s,
-        in_flight)
+        in_flight, worker)
         SELECT fan_out, key, (SELECT coalesce(max(number), 0) + 1 FROM attempts AS old
             WHERE old.fan_out = new.fan_out AND old.key = new.key), call,
             queued_s, ran_s, backoff_s, error, requests, tokens, usd,
             input_tokens, output_tokens, cached_tokens, first_token_s, started_at, caps,
-            lag_s, in_flight FROM new""",
+            lag_s, in_flight, worker FROM new""",
 )
 
 EVENT = Statement(

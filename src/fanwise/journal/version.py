@@ -10,7 +10,7 @@ import msgspec
 from fanwise.errors import JournalTooNew, JournalUnreadable
 from fanwise.journal import queries
 
-HEAD = "0006"
+HEAD = "0008"
 """The newest schema version. Versions are numbers, so that older and newer can be told apart."""
 
 NO_TABLES = ""

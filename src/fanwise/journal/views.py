@@ -21,7 +21,7 @@ SELECT run, CASE WHEN whole IS NOT NULL THEN {_first_word("whole")} END AS cell,
         WHEN substr(whole, instr(whole, ' ') + 1, 6) = 'score ' THEN 'score'
         ELSE 'answer' END AS part,
     path, item, number, call, caps, started_at, queued_s, ran_s, backoff_s, first_token_s, lag_s,
-    in_flight, requests, tokens, input_tokens, output_tokens, cached_tokens, usd, error
+    in_flight, requests, tokens, input_tokens, output_tokens, cached_tokens, usd, error, worker
 FROM (
     SELECT f.run_id AS run, f.path AS path, a.key AS item, a.*,
         CASE WHEN r.kind <> 'matrix' THEN NULL WHEN f.path = 'cells' THEN a.key

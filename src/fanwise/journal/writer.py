@@ -17,7 +17,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -41,7 +41,7 @@ class Session(Protocol):
 
     location: str
     poll_s: float
-    """How often to look for cancel requests."""
+    """How often to look for requests."""
 
     def commit(self, writes: list[Write]) -> None:
         """Write all of this in one transaction."""
@@ -49,8 +49,8 @@ class Session(Protocol):
     def call(self, function: Callable[[Any], T]) -> T:
         """Call `function` with the connection, in a transaction of its own."""
 
-    def look(self, *, anyway: bool) -> list[str]:
-        """The runs with a cancel request; may be empty if nothing changed, unless `anyway`."""
+    def look(self, *, anyway: bool) -> list[runs.RunRequests]:
+        """What was asked of runs; may be empty if nothing changed, unless `anyway`."""
 
     def explain(self, error: Exception) -> JournalError:
         """Our error for one of the driver's."""
@@ -75,7 +75,7 @@ class _Stop(_Order):
 
 
 class _Wake(_Order):
-    """Poll for cancel requests."""
+    """Poll for requests."""
 
 
 Entry = tuple[Write | _Order, Then | None]
@@ -109,7 +109,7 @@ class Writer:
         return answer.result()
 
     def wake(self) -> None:
-        """Poll for cancel requests now."""
+        """Poll for requests now."""
         self._put((_Wake(), None))
 
     def stop(self) -> None:
@@ -259,6 +259,19 @@ class WrittenJournal(Reads):
     def watch_cancel(self, run_id: str, on_cancel: Callable[[], None]) -> Callable[[], None]:
         """Call `on_cancel` once, from the writer's thread, after a cancel was requested."""
         end = self._writer.watches.add(run_id, on_cancel)
+        self._writer.wake()
+        return end
+
+    def request_caps(self, run_id: str, caps: Mapping[str, int]) -> None:
+        """Ask the process that executes the run for these limits."""
+        self._writer.call(partial(runs.request_caps, run_id=run_id, caps=caps))
+        self._writer.wake()
+
+    def watch_caps(
+        self, run_id: str, on_caps: Callable[[dict[str, int]], None]
+    ) -> Callable[[], None]:
+        """Call `on_caps` from the writer's thread after other limits were asked for."""
+        end = self._writer.watches.add_caps(run_id, on_caps)
         self._writer.wake()
         return end
 

@@ -150,28 +150,31 @@ class Driver(Generic[I]):
             self._report_counts(stream, recorded=outcome.recorded)
             if self._after is not None:
                 await self._after(item, outcome)
-            self._add(following)
-            if self._decider.over and self._in_flight:
+            if self._add(following) and self._in_flight:
                 return  # leaving the stream cancels the rest, and waits for it
 
     def _report_counts(self, stream: Stream[Any], *, recorded: bool) -> None:
         if self._count is not None:
             stream.report_counts(self._count, recorded=recorded)
 
-    def _add(self, items: Iterable[I]) -> None:
+    def _add(self, items: Iterable[I]) -> bool:
+        """Feed what can start now. True: the decider is over."""
         self._ready.add(items)
-        fresh = [] if self._decider.over else self._ready.take()
+        over = self._decider.over
+        fresh = [] if over else self._ready.take()
         for each in fresh:
             self._in_flight[self._fed] = each
             self._fed += 1
         self._feed.add(*(item for item, _ in fresh))
-        if self._decider.over:
+        over = over or self._decider.over  # what was dropped may have been the last
+        if over:
             self._feed.close()
         elif not self._in_flight and not self._ending:
             raise UsageError(
                 f"{type(self._decider).__name__} is not over, but nothing is in flight",
                 "Let `take` return what follows, or let `over` be true",
             )
+        return over
 
 
 def _unless_tried_again(reuse: Reuse[I] | None) -> Reuse[I] | None:

@@ -163,15 +163,26 @@ class DurableRun:
                     yield usage
         yield from unsettled(self.journal.events(self._id), fan_outs)
 
-    def watch_cancel(self, on_cancel: Callable[[], None]) -> Callable[[], None]:
-        """Call this on the running loop when somebody asks to cancel. Returns how to stop that."""
+    def watch(
+        self, on_cancel: Callable[[], None], on_caps: Callable[[dict[str, int]], None]
+    ) -> Callable[[], None]:
+        """Call these on the running loop when somebody asks for it. Returns how to stop that."""
         loop = asyncio.get_running_loop()
 
-        def requested() -> None:
+        def on_loop(callback: Callable[..., None], *args: Any) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed, so everything has ended
-                loop.call_soon_threadsafe(on_cancel)
+                loop.call_soon_threadsafe(callback, *args)
 
-        return self.journal.watch_cancel(self._id, requested)
+        ends = [
+            self.journal.watch_cancel(self._id, functools.partial(on_loop, on_cancel)),
+            self.journal.watch_caps(self._id, functools.partial(on_loop, on_caps)),
+        ]
+
+        def stop() -> None:
+            for end in ends:
+                end()
+
+        return stop
 
     def close(self, status: port.RunStatus, reason: str | None) -> BaseException | None:
         """Record on disk how the run ended, and let go of the journal.

@@ -158,6 +158,12 @@ class Engine(Generic[I, T]):
         self._end([open_item for open_item in self.schedule.open.values() if open_item.idle])
         self.check_over()
 
+    def change_cap(self, cap: int) -> None:
+        """From now on at most this many items at once."""
+        self.schedule.change_cap(cap)
+        self.scope.report_moves()
+        self.go_on()
+
     def parked(self, open_item: OpenItem[I, T]) -> None:
         """A call of the item waits. After a halt it may not start, so an idle item ends here."""
         if self.ordered and open_item.idle:

@@ -135,6 +135,16 @@ class WorkerGone(Event, frozen=True, kw_only=True):
     """The items that it had, which may run twice."""
 
 
+class NodeGone(Event, frozen=True, kw_only=True):
+    """A machine left the cluster, or its last worker fell silent."""
+
+    node: str
+    reason: str
+
+
+WorkerEvent = WorkerJoined | WorkerGone | NodeGone
+
+
 class FanOutEnded(Event, frozen=True, kw_only=True):
     """A fan-out has ended."""
 

@@ -3,7 +3,8 @@
 It runs in a run of its own, durable or in memory, or as a part of an open run: one that it was
 given, or that of the item around it. As a part it is one item that is not recorded itself. Its
 fan-outs are recorded below that item, so that a resume finds them and two systems in one run do
-not collide.
+not collide. In a run with workers that item stays here, where its state is; what it performs
+travels (`sent_calls.py`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import MEMORY, Run, RunLike, open_run, run_of
 from fanwise.kernel.scope import current, current_run
+from fanwise.kernel.workers import HERE, WorkPlace, only_here
 
 T = TypeVar("T")
 InRun = tuple[T, str | None, Stats]
@@ -40,7 +42,7 @@ class RunArguments(TypedDict, total=False):
     run gets one. `caps`: a `Caps` or a mapping, in addition to the system's own and those around;
     of two with the same name, this one counts. `budget`: a `Budget` or a mapping instead of the
     system's own; those around still count. `name`: its name within a run that has other parts.
-    `subscribers`: as for `open_run`.
+    `subscribers`, `on`: as for `open_run`; with `on`, the calls of models are made there.
     """
 
     run: RunLike | None
@@ -49,6 +51,7 @@ class RunArguments(TypedDict, total=False):
     budget: BudgetLike | None
     name: str | None
     subscribers: Iterable[Subscriber]
+    on: WorkPlace | None
 
 
 class Prepared(Protocol):
@@ -76,6 +79,9 @@ class SystemRun(msgspec.Struct, frozen=True, kw_only=True):
     """The id of a durable run that was given none."""
     caps: Caps | None = None
     budget: Budget | None = None
+    on: WorkPlace | None = None
+    stays_here: bool = False
+    """Whether its work cannot go to workers, so that `on` is refused."""
     may_change: bool = False
     retry_failed: bool = False
 
@@ -83,6 +89,8 @@ class SystemRun(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, kind: str, made: Prepared, **more: Any) -> SystemRun:
         """The run for what a system has prepared."""
         title, spec, caps, budget = made.title, made.spec, made.caps, made.budget
+        more["on"] = getattr(made, "on", None)
+        more["stays_here"] = getattr(made, "stays_here", False)
         return cls(kind=kind, title=title, spec=spec, caps=caps, budget=budget, **more)
 
 
@@ -97,12 +105,16 @@ async def in_run(
     budget: BudgetLike | None = None,
     name: str | None = None,
     subscribers: Iterable[Subscriber] = (),
+    on: WorkPlace | None = None,
 ) -> InRun[T]:
     """Await `body` in the run that these arguments select. `counts`: the progress it made."""
+    if on is not None and wanted.stays_here:
+        raise only_here(wanted.kind, repr(on))
     wanted = msgspec.structs.replace(
         wanted,
         caps=_merged(wanted.caps, as_caps(caps)),
         budget=as_budget(budget) or wanted.budget,
+        on=on or wanted.on,
     )
     subscribers = tuple(subscribers)
     if isinstance(run, str) or journal is not None or (run is None and current_run() is None):
@@ -116,8 +128,9 @@ async def in_run(
         raise UsageError("what had failed runs again only in a run that was opened so", step)
     async with run_of(run) as found:
         return await as_a_part(
-            body, wanted.kind, caps=wanted.caps, budget=wanted.budget, run=found, name=name
-        )
+            body, wanted.kind, caps=wanted.caps, budget=wanted.budget, on=wanted.on, run=found,
+            name=name,
+        )  # fmt: skip
 
 
 def _merged(own: Caps | None, given: Caps | None) -> Caps | None:
@@ -148,6 +161,7 @@ async def _in_its_own(
         caps=wanted.caps,
         budget=wanted.budget,
         subscribers=subscribers,
+        on=wanted.on,
     )
     async with opened as found:
         if found.durable_id is not None and wanted.folder is not None:
@@ -169,10 +183,16 @@ async def as_a_part(
     *,
     caps: Caps | None = None,
     budget: Budget | None = None,
+    on: WorkPlace | None = None,
     run: Run | None = None,
     name: str | None = None,
 ) -> InRun[T]:
-    """Await `body` as one unrecorded item of this run, or of the one around."""
+    """Await `body` as one unrecorded item of this run, or of the one around. `on` is refused."""
+    if on is not None:
+        raise UsageError(
+            f"on is {on!r}, and {kind} is a part of a run, which has one place for all its parts",
+            "Give `on` to the run",
+        )
     ended: list[InRun[T]] = []
 
     async def work(_: str) -> None:
@@ -181,8 +201,9 @@ async def as_a_part(
         ended.append((await body(here), here.durable_id, scope.inside.stats))
 
     outcomes = await fan_out(
-        work, [kind], cap=1, caps=caps, budget=budget, run=run, name=name, key=str, record=False
-    )
+        work, [kind], cap=1, caps=caps, budget=budget, run=run, name=name, key=str, record=False,
+        on=HERE,
+    )  # fmt: skip
     for outcome in outcomes:
         outcome.unwrap()
     if not ended:

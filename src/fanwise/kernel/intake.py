@@ -92,6 +92,11 @@ class Intake(Generic[I]):
             self._feed.join(self.pump)
 
     @property
+    def is_listed(self) -> bool:
+        """Whether the items were given, and not fed by a system that decides what follows."""
+        return self._feed is None
+
+    @property
     def problem(self) -> BaseException | None:
         """The error to report to the caller; errors of items beyond a halt do not count."""
         halted = self._schedule.halted_by is not None

@@ -139,6 +139,12 @@ class OpenItem(PermitWaiter, Generic[I, T]):
             self._inside = CombinedStats()
         return self._inside
 
+    def given_to_another(self) -> None:
+        """Start over on another worker, because the first is gone: it may have run twice."""
+        self.new_attempt()
+        if self.engine.recorder is not None:
+            self.engine.recorder.started_again(self)
+
     def new_attempt(self) -> None:
         """Start over, so that fan-outs inside it get the same names as in the last attempt."""
         self._fan_out_paths = self._inside = None

@@ -140,6 +140,7 @@ def attempt_of(row: port.AttemptRecord) -> Attempt:
         tuple(row.caps.split(",")) if row.caps else (),
         row.lag_s or 0.0,
         row.in_flight or 0,
+        row.worker,
     )
 
 

@@ -87,6 +87,11 @@ class Recorder:
         row = (self._fan_out, open_item.key, open_item.index, self._epoch + monotonic())
         self._outbox.add_start(row, open_item)
 
+    def started_again(self, open_item: OpenItem[Any, Any]) -> None:
+        """Its worker is gone and another one gets it, so it may have run twice."""
+        at = self._epoch + monotonic()
+        self._outbox.add(port.ItemStartWrite(self._fan_out, open_item.key, open_item.index, at))
+
     def runs_again(self, path: str, key: str) -> None:
         """Call before the start of an item that was recorded: that it halted is no longer valid."""
         if key in self.halts:
@@ -102,7 +107,7 @@ class Recorder:
                 value = self._codec.encode(outcome.value)
             except NotStorable as problem:
                 outcome = _without_value(outcome, problem)
-        if outcome.kept_attempts is not None and len(outcome.kept_attempts) > 1:
+        if outcome.kept_attempts:
             self._attempts(key, outcome.kept_attempts)
         error = None if outcome.error is None else self.hide(encode_error(outcome.error))
         at = self._epoch + monotonic()
@@ -115,7 +120,8 @@ class Recorder:
 
     def _attempts(self, key: str, attempts: tuple[Attempt, ...]) -> None:
         own = [attempt for attempt in attempts if attempt.call is None]
-        if len(own) > 1:  # the seconds of a single one are in the item's own row
+        # The seconds of a single one are in the item's own row, but not who made it.
+        if len(own) > 1 or (own and own[0].worker is not None):
             for attempt in own:
                 self.attempted(key, attempt)
 
@@ -139,6 +145,7 @@ class Recorder:
             caps=",".join(attempt.caps) or None,
             lag_s=attempt.lag_s or None,
             in_flight=attempt.in_flight or None,
+            worker=attempt.worker,
         )
         self._outbox.add(write)
 

@@ -28,13 +28,14 @@ from fanwise.errors import UsageError
 from fanwise.journal import port
 from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel import events
+from fanwise.kernel.cap_changes import CapChanges
 from fanwise.kernel.durable_run import DurableRun, JournalLike, RunRequest, open_durable_run
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.recorded_halts import HALT, HaltNote
 from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.scope import FanOutPaths
 from fanwise.kernel.work import is_async
-from fanwise.kernel.workers import WorkPlace, check_place
+from fanwise.kernel.workers import Workers, WorkPlace, check_place, note_of
 
 if TYPE_CHECKING:
     from fanwise.kernel.engine import Engine
@@ -147,9 +148,13 @@ class Run:
         self._ends_as: tuple[port.RunStatus, str | None] | None = None
         self._cut_short: str | None = None
         """Why this run, or a fan-out of it, did less than it was asked."""
-        self._engines: set[Engine[Any, Any]] = set()
+        self.engines: set[Engine[Any, Any]] = set()
+        """Its fan-outs that are not inside an item."""
+        self._cap_changes = CapChanges(self)
         self._stats = CombinedStats()
         self._unwatch: Callable[[], None] | None = None
+        self._watched: dict[Workers, tuple[int, Callable[[], None]]] = {}
+        """Workers whose coming and going is reported, and by how many."""
         self._leases: LeaseKeeper | None = None
         self._epoch = time.time() - time.monotonic()
         """The time of day at which the monotonic clock was 0."""
@@ -183,15 +188,18 @@ class Run:
                 # It is open by now, and nobody else would close it.
                 self._close("cancelled", None)
                 raise
-        if self.on is not None:
-            await self._first_workers(self.on)
-        return self._opened()
+        if self.on is None:
+            return self._opened()
+        workers = await self._first_workers(self.on)
+        self._opened()
+        self.watch_workers(workers)
+        return self
 
-    async def _first_workers(self, on: WorkPlace) -> None:
+    async def _first_workers(self, on: WorkPlace) -> Workers:
         """Wait for workers, so that this is not a part of the first item's time."""
         try:
-            async with on.workers():
-                return
+            async with on.workers() as workers:
+                return workers
         except BaseException as error:
             await in_thread(self._close, "failed", error)
             raise
@@ -216,14 +224,14 @@ class Run:
     def halt(self, reason: str = "halted") -> None:
         """Start nothing more; items in flight finish. May be called from any thread."""
         self.halting = self.halting or "halted"
-        for engine in list(self._engines):
+        for engine in list(self.engines):
             engine.order(engine.halt, reason)
 
     def cancel(self, reason: str = "cancelled") -> None:
         """Cancel what is in flight too. May be called from any thread."""
         self.halting = "cancelled"
         self.note("cancel", {"reason": reason})
-        for engine in list(self._engines):
+        for engine in list(self.engines):
             engine.order(engine.cancel, reason)
 
     def end_as(
@@ -254,6 +262,28 @@ class Run:
     def durable_id(self) -> str | None:
         """The id under which it is on disk; None: in memory."""
         return None if self._durable is None else self.id
+
+    @property
+    def place_of_calls(self) -> WorkPlace | None:
+        """Where calls that may travel are made, even if their items stay here."""
+        return self.on
+
+    def watch_workers(self, workers: Workers) -> Callable[[], None]:
+        """Report and record those that come and go, once, until the returned function is called."""
+        users, unwatch = self._watched.get(workers, (0, None))
+        self._watched[workers] = (users + 1, unwatch or workers.watch(self._worker_changed))
+        return lambda: self._unwatch_workers(workers)
+
+    def _unwatch_workers(self, workers: Workers) -> None:
+        users, unwatch = self._watched.pop(workers)
+        if users > 1:
+            self._watched[workers] = (users - 1, unwatch)
+        else:
+            unwatch()
+
+    def _worker_changed(self, event: events.WorkerEvent) -> None:
+        self.subscribers.emit(event)
+        self.note(*note_of(event))
 
     @property
     def stats(self) -> Stats:
@@ -317,18 +347,23 @@ class Run:
 
     def joined(self, engine: Engine[Any, Any]) -> None:
         """A fan-out begins that is not inside an item."""
-        self._engines.add(engine)
-        if self._durable is not None and self._unwatch is None:
-            self._unwatch = self._durable.watch_cancel(lambda: self.cancel("cancel requested"))
+        self.engines.add(engine)
+        if self._durable is None:
+            return
+        self._cap_changes.joined(engine)
+        if self._unwatch is None:
+            self._unwatch = self._durable.watch(
+                lambda: self.cancel("cancel requested"), self._cap_changes.ask
+            )
 
     def left(
         self, engine: Engine[Any, Any], stats: Stats, now: float, cut_short: str | None
     ) -> None:
         """A fan-out has ended. `cut_short`: why it did less than all of its items."""
         self._cut_short = self._cut_short or cut_short
-        self._engines.discard(engine)
+        self.engines.discard(engine)
         self._stats.add(stats, now)
-        if not self._engines and self._unwatch is not None:
+        if not self.engines and self._unwatch is not None:
             self._unwatch()
             self._unwatch = None
 
@@ -386,6 +421,9 @@ class Run:
         return "failed" if isinstance(error, Exception) else "cancelled"
 
     def _detach(self) -> None:
+        for _, unwatch in self._watched.values():
+            unwatch()
+        self._watched.clear()
         if self._leases is not None:
             self._leases.detach()
 

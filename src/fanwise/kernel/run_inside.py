@@ -19,6 +19,7 @@ from fanwise.kernel.scope import FanOutPaths, current
 
 if TYPE_CHECKING:
     from fanwise.kernel.engine import Engine
+    from fanwise.kernel.workers import WorkPlace
 
 
 class RunInside(Run):
@@ -44,6 +45,10 @@ class RunInside(Run):
     @property
     def durable_id(self) -> str | None:
         return None if self._around is None else self._around.durable_id
+
+    @property
+    def place_of_calls(self) -> WorkPlace | None:
+        return None if self._around is None else self._around.place_of_calls
 
     def recorder(
         self, path: str, cap: int, halt: str, codec: Codec, *, again: bool
@@ -81,6 +86,10 @@ class RunAfter(Run):
     def durable_id(self) -> str | None:
         return self._around.durable_id
 
+    @property
+    def place_of_calls(self) -> WorkPlace | None:
+        return self._around.place_of_calls
+
     def recorder(
         self, path: str, cap: int, halt: str, codec: Codec, *, again: bool
     ) -> Recorder | None:
@@ -93,7 +102,7 @@ class RunAfter(Run):
         await self._around.note_on_disk(kind, data)
 
     def joined(self, engine: Engine[Any, Any]) -> None:
-        self._around._engines.add(engine)
+        self._around.engines.add(engine)
 
     def left(
         self, engine: Engine[Any, Any], stats: Stats, now: float, cut_short: str | None

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fanwise.core.budget import Budgets
 from fanwise.core.caps import Caps
 from fanwise.core.ledger import Ledger
 from fanwise.core.paths import path_part
 from fanwise.core.resource import Resource
+from fanwise.core.stats import CAP
 from fanwise.core.tickets import Ticket
 from fanwise.errors import DuplicateName
 from fanwise.kernel.dispatch import dispatcher_of
@@ -92,7 +93,7 @@ class FanOutScope:
         for name, before, after, reason in moves:
             data: dict[str, Any] = {"before": before, "after": after, "reason": reason}
             if self.run is not None:
-                self.run.note("cap", {"name": name, **data})
+                self.run.note(CAP, {"name": name, **data})
             if self.subscribers:
                 self.subscribers.emit(CapMoved(at=self.loop.time(), name=name, **data))
 
@@ -139,11 +140,22 @@ def declared_caps() -> frozenset[str]:
     return frozenset(scope.fan_out.ledger.resources)
 
 
-def cap_limit(name: str) -> int | None:
-    """The present limit of a cap that is declared around; None: there is none."""
+class CapUse(NamedTuple):
+    wanted: int
+    """Permits that are in use or waited for."""
+    limit: int
+    free: bool
+    """Whether a permit can be had now."""
+
+
+def cap_use(name: str) -> CapUse | None:
+    """How a cap that is declared around is used; None: there is none, or it has no limit."""
     scope = current.get()
-    resource = None if scope is None else scope.fan_out.ledger.resources.get(name)
-    return None if resource is None else resource.limit
+    found = None if scope is None else scope.fan_out.ledger.resources.get(name)
+    if scope is None or found is None or found.limit is None:
+        return None
+    free = found.fits(1, 0.0, scope.fan_out.loop.time())
+    return CapUse(found.wanted, found.limit, free and found.wanted < found.limit)
 
 
 def ledger_here(caps: Caps | None, run: Run | None) -> Ledger:

@@ -46,8 +46,6 @@ I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
 NO_SUBSCRIBERS = events.Subscribers()
 NO_BUDGETS = Budgets()
-MOST_KEYS = 100
-"""Of items on a lost worker: so many are named in the journal."""
 
 Work = Callable[[I], Awaitable[T]] | Callable[[I], T] | Command
 Items = Iterable[I] | AsyncIterable[I] | Feed[I]
@@ -171,7 +169,7 @@ class FanOut(Generic[I, T]):
             held=around.held if around is not None else NOTHING_HELD,
             threads=self.threads,
             again=around is not None and around.again,
-            away=self._workers is not None,
+            away=self._workers is not None or (run is not None and run.place_of_calls is not None),
         )
 
     async def _count_earlier(self) -> None:
@@ -200,16 +198,10 @@ class FanOut(Generic[I, T]):
             self.run.joined(self.engine)
         if self.scope.subscribers:
             self._emit(events.FanOutStarted, cap=self.cap, total=self.total)
-        if self._workers is not None:
-            self._unwatch = self._workers.watch(self._worker_changed)
+        if self._workers is not None and self.run is not None:
+            self._unwatch = self.run.watch_workers(self._workers)
         if self.run is not None and self.top and self.run.halting is not None:
             self.engine.halt(self.run.halting)
-
-    def _worker_changed(self, event: events.WorkerJoined | events.WorkerGone) -> None:
-        self.scope.subscribers.emit(event)
-        if self.run is not None and isinstance(event, events.WorkerGone):
-            lost = {"worker": event.worker, "reason": event.reason, "items": event.keys[:MOST_KEYS]}
-            self.run.note("worker_gone", lost)
 
     def end(self) -> Stats:
         """Clean up after the engine has ended."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from fanwise.errors import AttemptTimeout, UsageError
 from fanwise.journal.codec import JSON, Codec
-from fanwise.kernel.sent_calls import sent_to_workers
+from fanwise.kernel.sent_calls import anywhere
 from fanwise.kernel.threads import EndedAnyway, Threads
 from fanwise.kernel.virtual_time import outside
 from fanwise.processes import Command, CommandResult, require_success, run_command
@@ -150,8 +150,7 @@ def _command(command: Command, timeout: float | None) -> Attempter:
 
 async def perform_command(command: Command, timeout: float | None) -> CommandResult:
     """Make one attempt with a command whose placeholders are filled in, here or on a worker."""
-    sent = await sent_to_workers(perform_command_here, (command, timeout), None)
-    return await (perform_command_here(command, timeout) if sent is None else sent(None))
+    return await anywhere(perform_command_here, command, timeout)
 
 
 async def perform_command_here(command: Command, timeout: float | None) -> CommandResult:

@@ -15,7 +15,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fanwise.errors import UsageError
-from fanwise.kernel.events import WorkerGone, WorkerJoined
+from fanwise.journal.port import JOINED
+from fanwise.kernel.events import NodeGone, WorkerEvent, WorkerJoined
 from fanwise.kernel.scope import current
 from fanwise.kernel.threads import Threads
 from fanwise.kernel.work import Attempter, attempter
@@ -34,8 +35,8 @@ class Workers(Protocol):
         error of the work, as they are. Raises `UsageError` for work that cannot be sent.
         """
 
-    def watch(self, told: Callable[[WorkerJoined | WorkerGone], None]) -> Callable[[], None]:
-        """Call this for workers that come and go, until the function that is returned is called.
+    def watch(self, told: Callable[[WorkerEvent], None]) -> Callable[[], None]:
+        """Call this for workers and nodes that come and go, until the returned function is called.
 
         It is called at once for those that are there.
         """
@@ -54,6 +55,20 @@ class WorkPlace(Protocol):
         """Its workers, for one fan-out on the running loop."""
 
 
+MOST_KEYS = 100
+"""Of items on a lost worker: so many are named in the journal."""
+
+
+def note_of(event: WorkerEvent) -> tuple[str, dict[str, Any]]:
+    """The event as the journal keeps it."""
+    if isinstance(event, WorkerJoined):
+        return JOINED, {"worker": event.worker}
+    if isinstance(event, NodeGone):
+        return "node_gone", {"node": event.node, "reason": event.reason}
+    keys = event.keys[:MOST_KEYS]
+    return "worker_gone", {"worker": event.worker, "reason": event.reason, "items": keys}
+
+
 class Here:
     """Performs attempts in this process: sync functions in threads of the fan-out."""
 
@@ -63,7 +78,7 @@ class Here:
     def attempter(self, work: Any, timeout: float | None) -> Attempter:
         return attempter(work, self._threads, timeout)
 
-    def watch(self, told: Callable[[WorkerJoined | WorkerGone], None]) -> Callable[[], None]:
+    def watch(self, told: Callable[[WorkerEvent], None]) -> Callable[[], None]:
         """This process does not come and go."""
         return lambda: None
 
@@ -103,3 +118,10 @@ def check_place(on: Any) -> WorkPlace:
         raise UsageError(f"on is {on!r}", "Give Ray(…), or leave it out to work in this process")
     place: WorkPlace = on
     return place
+
+
+def only_here(kind: str, on: str) -> UsageError:
+    """For systems whose work is in workspaces of this machine."""
+    return UsageError(
+        f"{kind} works in workspaces of this machine, and cannot run on {on}", "Leave `on` out"
+    )

@@ -259,6 +259,7 @@ async def run_matrix(
         run_id=matrix.name,
         caps=matrix.caps or matrix.compiled.spec.make_caps(),
         budget=matrix.budget or matrix.compiled.spec.make_budget(),
+        on=matrix.compiled.spec.make_place(),
         may_change=True,
         retry_failed=asked.retry_failed,
     )

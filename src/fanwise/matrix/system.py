@@ -17,6 +17,7 @@ from fanwise.journal.port import EventRecord, Journal, RunRecord
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import item_of
+from fanwise.kernel.workers import WorkPlace
 from fanwise.matrix.cells.cell import values_by_axis
 from fanwise.matrix.estimate.cost import preview
 from fanwise.matrix.options import OPTIONS
@@ -111,6 +112,10 @@ class RunnableMatrix:
     @cached_property
     def budget(self) -> Budget | None:
         return self.compiled.spec.make_budget()
+
+    @property
+    def on(self) -> WorkPlace | None:
+        return self.compiled.spec.make_place()
 
     @property
     def total(self) -> int:

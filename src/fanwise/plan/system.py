@@ -37,6 +37,8 @@ from fanwise.view.table import Table
 class RunnablePlan:
     """A file that can be run. Making one checks all of it, and splits the files."""
 
+    stays_here = True
+
     def __init__(
         self,
         document: Document,

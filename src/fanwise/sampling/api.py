@@ -10,8 +10,10 @@ from fanwise.core.caps import CapsLike, as_caps, whole
 from fanwise.core.retry import RetryLike, as_retry
 from fanwise.errors import UsageError
 from fanwise.kernel.in_thread import in_thread
-from fanwise.kernel.run import RunLike, run_of
+from fanwise.kernel.run import MEMORY, Run, RunLike, open_run, run_of
+from fanwise.kernel.scope import current_run
 from fanwise.kernel.sync import sync_twin
+from fanwise.kernel.workers import WorkPlace
 from fanwise.models.ask import MODEL_RETRY, worth_a_retry
 from fanwise.models.connect import ModelLike, connect
 from fanwise.models.names import Spec
@@ -47,6 +49,7 @@ class SampleOptions(TypedDict, total=False):
     budget: BudgetLike | None
     run: RunLike | None
     name: str | None
+    on: WorkPlace | None
     progress: bool
 
 
@@ -87,6 +90,7 @@ async def sample(
     budget: BudgetLike | None = None,
     run: RunLike | None = None,
     name: str | None = None,
+    on: WorkPlace | None = None,
     progress: bool = False,
 ) -> SampleResult[Any]:
     """Ask a model until an answer meets all requirements: several chains at once, each repaired.
@@ -94,17 +98,18 @@ async def sample(
     `model`: a name such as "openai:gpt-5-mini", a mapping or a `Model`. `prompt`: a text, messages
     or a request. `requirements`: texts (judged by a model), functions, schemas or types (then the
     result's `value` is of that type), and what `require`, `matches`, `reward`, `command` and
-    `judge` return. `strategy`: what a chain asks after a failure
-    and how a sample is chosen. `loop_budget` and `cap` (or `concurrency_budget`): how deep and how
-    wide; at most their product of samples is made. By default there are 4 chains, 1 if nothing is
-    required, and 1 for `Escalate`. `winner`: the "fastest" valid
+    `judge` return. `strategy`: what a chain asks after a failure and how a sample is chosen.
+    `loop_budget` and `cap` (or `concurrency_budget`): how deep and how wide; at most their product
+    of samples is made (a chain of `Escalate` makes one for each of its models at least). By default
+    there are 4 chains, 1 if nothing is required, 1 for `Escalate`. `winner`: the "fastest" valid
     sample, or the "first" by iteration and chain, which is the same on every run. `options`:
     temperature, max_tokens and so on. `seed`: the seed of every sample is derived from it.
     `check_all`: ask judges also about a sample that has already failed. `validation_context`:
     messages that judges (and functions, as `draft.context`) see instead of the prompt. `retry` and
     `timeout`: for each sample and judge. `deadline`: seconds for the whole. `caps` and `budget`:
     default: those around. `run`: a durable run or its id, so that a resume pays for nothing twice;
-    default: the one around. `name`: its place in the run. `progress`: draw a bar on the terminal.
+    default: the one around. `name`: its place in the run. `on`: where the model is called, such as
+    `Ray()`, unless the run says so. `progress`: draw a bar on the terminal.
     """
     setup = setup_of(
         await _connected(model), prompt, requirements, as_strategy(strategy),
@@ -114,8 +119,14 @@ async def sample(
         retry=as_retry(retry, worth_a_retry), timeout=timeout, deadline=deadline,
         caps=as_caps(caps), budget=as_budget(budget), progress=progress,
     )  # fmt: skip
-    async with run_of(run) as found:
+    async with run_of(run) if on is None else _run_on(on, run) as found:
         return await run_sampling(setup, found, name)
+
+
+def _run_on(on: WorkPlace, run: RunLike | None) -> Run:
+    if isinstance(run, Run) or (run is None and current_run() is not None):
+        raise UsageError("the run is open, and has its place", "Give `on` to `open_run`")
+    return open_run(run, journal=MEMORY if run is None else None, on=on)
 
 
 if TYPE_CHECKING:

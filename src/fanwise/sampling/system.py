@@ -16,6 +16,7 @@ from fanwise.errors import UsageError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import failures_run_again
+from fanwise.kernel.workers import WorkPlace
 from fanwise.models.connect import connect
 from fanwise.models.port import Message, Model, Request
 from fanwise.models.replay import record
@@ -69,6 +70,10 @@ class RunnableSample:
     @cached_property
     def budget(self) -> Budget | None:
         return self._spec.make_budget()
+
+    @property
+    def on(self) -> WorkPlace | None:
+        return self._spec.make_place()
 
     @property
     def total(self) -> int:

@@ -190,7 +190,10 @@ def _completed(
     words = _placed(words, WITH_MODEL, chosen)
     for name, value in options.items():
         if name in integration.options and value is not None and value is not False:
-            words += [_fill(word, {"value": _text(value)}) for word in integration.options[name]]
+            text = _text(value)
+            if text.startswith("-") and "{value}" in integration.options[name]:
+                raise UsageError(f"{name}: {text!r} would be an option of the agent")
+            words += [_fill(word, {"value": text}) for word in integration.options[name]]
     return words
 
 

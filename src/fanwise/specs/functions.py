@@ -9,13 +9,14 @@ imports at its top what stands beside it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module, invalidate_caches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from fanwise.kernel.sent_calls import beside_files
 from fanwise.specs.document import Where
 from fanwise.specs.nearest import did_you_mean
 
@@ -42,7 +43,10 @@ def _module(name: str, where: Where) -> ModuleType:
     _refuse_another(name.partition(".")[0], folder, where)
     try:
         with _searched_first(folder):
-            return import_module(name)
+            before = {*sys.modules}
+            found = import_module(name)
+            _note_beside(folder, sys.modules.keys() - before)
+            return found
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -62,6 +66,14 @@ def _refuse_another(top: str, folder: Path, where: Where) -> None:
         raise where.bad(
             f"`{top}` is the name of another module too ({there}); rename {mine[0].name}"
         )
+
+
+def _note_beside(folder: Path, names: Iterable[str]) -> None:
+    """Workers cannot import what stands beside the file."""
+    for module in [sys.modules[each] for each in names]:
+        file = getattr(module, "__file__", None)
+        if file is not None and Path(file).resolve().is_relative_to(folder.resolve()):
+            beside_files.append(module)
 
 
 @contextmanager

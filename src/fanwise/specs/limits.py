@@ -6,7 +6,7 @@ for those that share such an object share what it counts.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -14,6 +14,10 @@ from fanwise.core.budget import Budget
 from fanwise.core.caps import Adaptive, Caps, Limit, Rate, Shared, resource
 from fanwise.core.retry import OnError, Retry
 from fanwise.specs.model import Pause, SpecModel
+from fanwise.specs.place import PlaceSpec
+
+if TYPE_CHECKING:
+    from fanwise.kernel.workers import WorkPlace
 
 
 def _name(name: str) -> str:
@@ -88,11 +92,12 @@ def _limit(cap: CapSpec) -> Limit:
 
 
 class LimitsSpec(SpecModel):
-    """Base class of mappings with `caps`, `rates` and `budget`."""
+    """Base class of mappings with `caps`, `rates` and `budget`, and `on`: where attempts run."""
 
     caps: dict[Name, CapSpec] = Field(default_factory=dict)
     rates: dict[Name, RateSpec] = Field(default_factory=dict)
     budget: BudgetSpec | None = None
+    on: PlaceSpec | None = None
 
     def make_caps(self) -> Caps | None:
         """The caps and rates as one object; None if there are none."""
@@ -116,6 +121,10 @@ class LimitsSpec(SpecModel):
         if given is None:
             return None
         return Budget(requests=given.requests, tokens=given.tokens, usd=given.usd)
+
+    def make_place(self) -> WorkPlace | None:
+        """Where attempts run; None: in this process."""
+        return None if self.on is None else self.on.place()
 
 
 class RetrySpec(SpecModel):

@@ -85,3 +85,21 @@ Duration = Annotated[float, Field(gt=0), BeforeValidator(seconds)]
 """Seconds, more than 0."""
 Pause = Annotated[float, Field(ge=0), BeforeValidator(seconds)]
 """Seconds, 0 or more."""
+
+
+BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(B|kB|MB|GB|KiB|MiB|GiB)")
+
+
+def _bytes(given: Any) -> Any:
+    """Text as a number of bytes; what is not text stays as it is. `ValueError`."""
+    if not isinstance(given, str):
+        return given
+    found = SIZE.fullmatch(given.strip())
+    if found is None:
+        raise ValueError(f"{given!r} is no size; write 512MB, 2GB or a number of bytes")
+    return int(float(found[1]) * BYTES[found[2]])
+
+
+Size = Annotated[int, Field(gt=0), BeforeValidator(_bytes)]
+"""Bytes, more than 0: `512MB`, `2GiB` or a number."""

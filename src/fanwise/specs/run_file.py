@@ -22,6 +22,7 @@ from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run, RunLike
 from fanwise.kernel.scope import item_of
 from fanwise.kernel.sync import sync_twin
+from fanwise.kernel.workers import WorkPlace
 from fanwise.specs.plain import plain_retry
 from fanwise.specs.read import read
 from fanwise.specs.registry import system_of
@@ -79,14 +80,16 @@ async def run_file(
     retry: RetryLike | None = None,
     name: str | None = None,
     subscribers: Iterable[Subscriber] = (),
+    on: WorkPlace | None = None,
     **options: Any,
 ) -> FileResult:
     """Run a file by the system that its top-level key names, checked completely before.
 
-    `run`, `journal`, `caps`, `budget`, `name`, `subscribers`: as in the other entry points (see
-    `RunArguments`). `options`: those of the system, as `fanwise run` has them: `only`, `rerun`,
-    `input`, `apply` …; those that it does not know are a `UsageError`. `retry` replaces that of the
-    file: of calls in a matrix, of sub-plans in a plan; in a workflow, it is for steps without one.
+    `run`, `journal`, `caps`, `budget`, `name`, `subscribers`, `on`: as in the other entry points
+    (see `RunArguments`). `options`: those of the system, as `fanwise run` has them: `only`,
+    `rerun`, `input`, `apply` …; those that it does not know are a `UsageError`. `retry` replaces
+    that of the file: of calls in a matrix, of sub-plans in a plan; in a workflow, it is for steps
+    without one.
     """
     kind, runnable = await in_thread(_runnable, path, retry, options)
     opening: Opening = getattr(runnable, "opening", Opening())
@@ -100,7 +103,7 @@ async def run_file(
 
     (end, status), run_id, stats = await in_run(
         body, wanted, lambda _: None, run=run, journal=journal, caps=caps, budget=budget,
-        name=name, subscribers=subscribers,
+        name=name, subscribers=subscribers, on=on,
     )  # fmt: skip
     return FileResult(
         kind=kind,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fanwise.kernel.run import Run
     from fanwise.specs.document import Document
     from fanwise.view.flow_chart import FlowNode
-    from fanwise.view.html import ReportPage
+    from fanwise.view.html import PageParts
     from fanwise.view.table import Table
 
 
@@ -170,8 +170,9 @@ class StreamingRunnable(Protocol):
 class Runnable(Protocol):
     """A file that can be run, or a run that can be resumed.
 
-    It may also have an `opening`, a `drawing`, a `unit`, and a `folder`, whose commit is recorded
-    with the run.
+    It may also have an `opening`, a `drawing`, a `unit`, a `folder`, whose commit is recorded with
+    the run, and an `on`: where its attempts run, unless the user says otherwise. With
+    `stays_here = True`, it works on this machine only, and `--on` is refused.
     """
 
     @property
@@ -260,7 +261,7 @@ class Report(msgspec.Struct, frozen=True):
     """A summary for stdout."""
     document: Any
     """The same, JSON-able."""
-    page: ReportPage | None = None
+    page: PageParts | None = None
     """The parts of the page, which `fanwise view` shows; None: it offers the file."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import asdict, replace
@@ -39,6 +39,7 @@ from fanwise.journal.port import (
     Then,
     Write,
 )
+from fanwise.journal.runs import RunRequests
 from fanwise.journal.watches import Watches
 from fanwise.testing.memory_leases import MemoryLeaseBook, MemoryLeases
 
@@ -151,6 +152,10 @@ class MemoryJournal:
             found = [event for event in self._events if event.run_id == run_id]
         return (event for event in found if kind is None or event.kind == kind)
 
+    def input_count(self, run_id: str) -> int:
+        """How many inputs of a run are recorded."""
+        return sum(1 for _ in self.inputs(run_id))
+
     def inputs(self, run_id: str, start: int = 0) -> Iterator[InputRecord]:
         """In order, from `start` on."""
         with self._lock:
@@ -171,7 +176,7 @@ class MemoryJournal:
         with self._lock:
             self._check_open()
             self._runs[run_id] = replace(self.run(run_id), cancel_requested=True)
-        self._watches.fire([run_id])
+        self._watches.fire([RunRequests(run_id, cancel=True, caps={})])
 
     def watch_cancel(self, run_id: str, on_cancel: Callable[[], None]) -> Callable[[], None]:
         """Call `on_cancel` once, from the thread that requests the cancel."""
@@ -179,7 +184,27 @@ class MemoryJournal:
             end = self._watches.add(run_id, on_cancel)
             requested = run_id in self._runs and self._runs[run_id].cancel_requested
         if requested:
-            self._watches.fire([run_id])
+            self._watches.fire([RunRequests(run_id, cancel=True, caps={})])
+        return end
+
+    def request_caps(self, run_id: str, caps: Mapping[str, int]) -> None:
+        """Ask whoever executes the run for these limits."""
+        with self._lock:
+            self._check_open()
+            run = self.run(run_id)
+            asked = {**(run.caps_asked or {}), **caps}
+            self._runs[run_id] = replace(run, caps_asked=asked)
+        self._watches.fire([RunRequests(run_id, cancel=False, caps=asked)])
+
+    def watch_caps(
+        self, run_id: str, on_caps: Callable[[dict[str, int]], None]
+    ) -> Callable[[], None]:
+        """Call `on_caps` from the thread that asks for other limits."""
+        with self._lock:
+            end = self._watches.add_caps(run_id, on_caps)
+            asked = run_id in self._runs and self._runs[run_id].caps_asked
+        if asked:
+            self._watches.fire([RunRequests(run_id, cancel=False, caps=asked)])
         return end
 
     def lease_book(self) -> MemoryLeaseBook:

@@ -7,7 +7,6 @@ the same errors. `gate.close()` holds its replies, so that a test can look at wh
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable, Iterable
 
 from fanwise.core.outcome import Usage
@@ -74,7 +73,7 @@ class ScriptedModel:
     async def _reply(self, request: Request) -> Reply:
         began = asyncio.get_running_loop().time()
         answer = self._answer(request)
-        if inspect.isawaitable(answer):
+        if not isinstance(answer, str | Reply | BaseException):
             answer = await answer
         await asyncio.sleep(0)  # no model answers before it was asked
         await self.gate.pass_through()

@@ -319,7 +319,9 @@ def _chunk(
 ) -> dict[str, Any]:
     choice: dict[str, Any] = {"index": 0, "delta": delta, "finish_reason": reason}
     if token is not None and body.get("logprobs"):
-        others = [{"token": f"{token}{n}", "logprob": -n} for n in range(body["top_logprobs"])]
+        others = [
+            {"token": f"{token}{n}", "logprob": -n} for n in range(body.get("top_logprobs", 0))
+        ]
         told = {"token": token, "logprob": -0.5, "top_logprobs": others}
         choice["logprobs"] = {"content": [told]}
     return _completion(body, "chat.completion.chunk", [choice])

@@ -36,6 +36,10 @@ class ProjectPython(NamedTuple):
     """The installation that a virtual environment was made from; empty: it is none."""
     linked: tuple[str, ...] = ()
     """Folders elsewhere that its packages are imported from, as of `pip install -e`."""
+    importable: tuple[str, ...] = ()
+    """What Python imports from `linked` outside of the project. A sandbox shows no more than that:
+    these folders are often whole repositories, with keys in `.env` and `.git`. Those inside of the
+    project are not needed: a workspace has its own."""
 
     @property
     def prefix(self) -> Path:
@@ -60,11 +64,14 @@ def interpreter_of(project: Path, named: str | None = None) -> ProjectPython:
 
 
 @lru_cache(8)
-def _known(*where: Any) -> ProjectPython:
+def _known(project: Path, *where: Any) -> ProjectPython:
     """Everything about it, so that nobody has to look at files again."""
-    found = _find(*where)
-    prefix = found.prefix
-    return found._replace(base=_base(prefix), linked=tuple(_linked(prefix)))
+    found = _find(project, *where)
+    linked = _linked(found.prefix)
+    importable = [each for folder in linked for each in _importable(Path(folder), project)]
+    return found._replace(
+        base=_base(found.prefix), linked=tuple(linked), importable=tuple(importable)
+    )
 
 
 def _base(prefix: Path) -> str:
@@ -83,6 +90,27 @@ def _linked(prefix: Path) -> list[str]:
             if line.startswith("/") and Path(line).is_dir():
                 found[line] = None
     return list(found)
+
+
+def _importable(folder: Path, project: Path) -> Iterator[str]:
+    """The modules and packages of a folder; none of a whole home, nor of the project."""
+    home, users = Path.home().resolve(), project.resolve()
+    if home.is_relative_to(folder.resolve()):
+        return
+    for each in sorted(folder.iterdir()):
+        actual = each.resolve()
+        inside = actual.is_relative_to(users) or users.is_relative_to(actual)
+        if not inside and not home.is_relative_to(actual) and _is_importable(each):
+            yield str(each)
+
+
+def _is_importable(path: Path) -> bool:
+    if path.is_dir():
+        named = path.name.isidentifier() and any(
+            True for found in ("*.py", "*.so", "*/*.py") for _ in path.glob(found)
+        )
+        return named or path.name.endswith((".egg-info", ".dist-info"))
+    return path.suffix in (".py", ".so")
 
 
 def _find(

@@ -53,7 +53,7 @@ _ATTEMPT = _columns(
     fan_out="int8", key="text", call="text", queued_s="float8", ran_s="float8",
     backoff_s="float8", error="text", requests="float8", tokens="float8", usd="float8",
     input_tokens="int4", output_tokens="int4", cached_tokens="int4", first_token_s="float8",
-    started_at="float8", caps="text", lag_s="float8", in_flight="int4",
+    started_at="float8", caps="text", lag_s="float8", in_flight="int4", worker="text",
 )  # fmt: skip
 _EVENT = _columns(run_id="text", at="float8", kind="text", data="text")
 _INPUT = _columns(run_id="text", input_index="int4", data="bytea")

@@ -7,7 +7,7 @@ The same port, tables, queries and writer as for SQLite. What differs: how rows 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ from fanwise.journal import runs
 from fanwise.journal.port import Owner, RunRecord, RunSpec
 from fanwise.journal.postgres.connect import PostgresConnections, postgres_errors
 from fanwise.journal.postgres.leases import PostgresLeaseBook
-from fanwise.journal.postgres.listener import Listener
+from fanwise.journal.postgres.listener import PostgresListener
 from fanwise.journal.postgres.migrate import check_readable, prepare
 from fanwise.journal.postgres.session import (
     CANCEL_CHANNEL,
@@ -66,7 +66,7 @@ class PostgresJournal(_SeesOwners, WrittenJournal):
             prepare(address, history)
             self._session = PostgresSession(address, patience=patience, idle=idle)
         super().__init__(PostgresConnections(address), self._session)
-        self._listener = Listener(address, CANCEL_CHANNEL, self._writer.wake)
+        self._listener = PostgresListener(address, CANCEL_CHANNEL, self._writer.wake)
         self._stop_listening = weakref.finalize(self, self._listener.stop)
 
     def lease_book(self) -> PostgresLeaseBook:
@@ -93,10 +93,27 @@ class PostgresJournal(_SeesOwners, WrittenJournal):
         self._writer.call(request)
         self._writer.wake()
 
+    def request_caps(self, run_id: str, caps: Mapping[str, int]) -> None:
+        """Ask the process that executes the run for these limits, and notify it."""
+
+        def request(connection: runs.JournalConnection) -> None:
+            runs.request_caps(connection, run_id, caps)
+            connection.execute("SELECT pg_notify(?, ?)", (CANCEL_CHANNEL, run_id))
+
+        self._writer.call(request)
+        self._writer.wake()
+
     def watch_cancel(self, run_id: str, on_cancel: Callable[[], None]) -> Callable[[], None]:
         """Call `on_cancel` once, from the writer's thread, after a cancel was requested."""
         self._listener.start()
         return super().watch_cancel(run_id, on_cancel)
+
+    def watch_caps(
+        self, run_id: str, on_caps: Callable[[dict[str, int]], None]
+    ) -> Callable[[], None]:
+        """Call `on_caps` from the writer's thread after other limits were asked for."""
+        self._listener.start()
+        return super().watch_caps(run_id, on_caps)
 
     def close(self) -> None:
         """Write what was submitted. `JournalNotWritable` if that failed and nobody was told."""

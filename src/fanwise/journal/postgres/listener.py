@@ -16,7 +16,7 @@ CHECK_S = 0.5
 """How often to look whether it should end."""
 
 
-class Listener:
+class PostgresListener:
     """Calls `on_notify`, from its thread, after each notification on a channel."""
 
     def __init__(self, address: str, channel: str, on_notify: Callable[[], None]) -> None:

@@ -157,18 +157,18 @@ class PostgresSession:
             except Exception as error:
                 self._wait_for_server(error)
 
-    def look(self, *, anyway: bool) -> list[str]:
-        """The runs with a cancel request. This is the heartbeat, too."""
+    def look(self, *, anyway: bool) -> list[runs.RunRequests]:
+        """What was asked of runs. This is the heartbeat, too."""
         del anyway
 
-        def requests(connection: PostgresConnection) -> list[str]:
+        def requests(connection: PostgresConnection) -> list[runs.RunRequests]:
             for fence in self._owned.values():
                 found = connection.execute(
                     "SELECT epoch FROM runs WHERE number = ?", (fence.number,)
                 ).fetchone()
                 if found != (fence.epoch,):
                     raise self._taken_over(self._connection, fence)
-            return runs.cancel_requests(connection)
+            return runs.requests(connection)
 
         return self.call(requests)
 

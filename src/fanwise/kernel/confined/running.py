@@ -151,7 +151,8 @@ def _of_python(python: ProjectPython | None) -> list[str]:
     found = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
     if python is None:
         return found
-    return [*found, *interpreter(python.program, str(python.prefix), python.base), *python.linked]
+    seen = interpreter(python.program, str(python.prefix), python.base)
+    return [*found, *seen, *python.importable]
 
 
 def own_environment(scratch: Path, settings: Settings) -> dict[str, str]:

@@ -22,6 +22,7 @@ from fanwise.kernel.run import Run
 from fanwise.kernel.run_files import files_of
 from fanwise.kernel.scope import item_of
 from fanwise.kernel.stream import Stream, fan_out_stream
+from fanwise.kernel.workers import WorkPlace
 from fanwise.lines.output.fd_writer import FdWriter
 from fanwise.lines.output.ordered_output import OrderedOutput
 from fanwise.lines.output.position import Position
@@ -34,6 +35,7 @@ from fanwise.lines.state.counts import KnownLines, MapEnd, Tally, final_counts, 
 from fanwise.lines.views.text import end_lines
 from fanwise.processes import CommandResult
 from fanwise.specs import End
+from fanwise.specs.place import PlaceSpec
 from fanwise.specs.system import Screen
 from fanwise.view.item_rows import item_rows
 from fanwise.view.items import Inputs, input_key
@@ -78,6 +80,11 @@ class RunnableLines:
     def spec(self) -> dict[str, Any]:
         """The command and the options; the lines are in the journal."""
         return self.map_spec.to_json()
+
+    @property
+    def on(self) -> WorkPlace | None:
+        named = self.map_spec.on
+        return None if named is None else PlaceSpec.model_validate(named).place()
 
     def describe(self) -> Sequence[str]:
         """What would run."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from fanwise.errors import UsageError
 from fanwise.lines.spec.map_spec import MapSpec
 from fanwise.specs import Document, Duration, Many, SpecModel, check
+from fanwise.specs.place import PlaceSpec
 
 
 class MapFields(SpecModel):
@@ -26,6 +27,7 @@ class MapFields(SpecModel):
     lines: int = 1
     tag: bool = False
     joblog: str | None = None
+    on: PlaceSpec | None = None
 
 
 def read_map_file(document: Document, key: str) -> tuple[MapSpec, Path]:
@@ -35,7 +37,7 @@ def read_map_file(document: Document, key: str) -> tuple[MapSpec, Path]:
     lines = folder / fields.input
     if not lines.is_file():
         raise where.at("input").bad(f"there is no file {fields.input}")
-    given = fields.model_dump(exclude={"command", "input"})
+    given = fields.model_dump(exclude={"command", "input"}, exclude_defaults=True)
     if fields.joblog is not None:
         given["joblog"] = str(folder / fields.joblog)
     spec = MapSpec(argv=[*fields.command], cwd=str(folder), **given)

@@ -49,6 +49,8 @@ class MapSpec(msgspec.Struct, frozen=True):
     """Prefix each line of output with its input line."""
     joblog: str | None = None
     """The file that gets a row for each command that has ended."""
+    on: dict[str, Any] | None = None
+    """Where its commands run, as in the file; None: in this process."""
 
     def check(self) -> Self:
         """The spec itself. `UsageError` if it could not work with any line."""

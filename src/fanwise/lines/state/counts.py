@@ -171,4 +171,4 @@ def known_inputs(journal: Journal, run_id: str) -> KnownLines:
             count = None
     if count is not None:
         return KnownLines(count, complete=True)
-    return KnownLines(sum(1 for _ in journal.inputs(run_id)), complete=False)
+    return KnownLines(journal.input_count(run_id), complete=False)

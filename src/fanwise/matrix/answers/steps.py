@@ -89,12 +89,15 @@ class Prompt(msgspec.Struct, frozen=True):
         if subject.model is None:
             raise UsageError("a prompt has no model")
         request = Request(self.filled(subject), self.options, self.schema, subject.cell.seed)
-        # A list, as the journal gives it back: a tuple would have to be looked at value by value.
-        said = {"messages": msgspec.to_builtins(list(request.messages))}
         if self.answerer is not None:
-            return {**said, **await self.answerer(subject.model, request)}
-        reply = await ask(subject.model, request, retry=self.retry, timeout=self.timeout)
-        return {**(said if self.keeps_messages else {}), **answer_of(reply)}
+            answer = dict(await self.answerer(subject.model, request))
+        else:
+            reply = await ask(subject.model, request, retry=self.retry, timeout=self.timeout)
+            answer = answer_of(reply)
+        if self.answerer is None and not self.keeps_messages:
+            return answer
+        # A list, as the journal gives it back: a tuple would have to be looked at value by value.
+        return {"messages": msgspec.to_builtins(list(request.messages)), **answer}
 
     def filled(self, subject: Subject) -> tuple[Message, ...]:
         names = subject.names

@@ -81,12 +81,12 @@ def in_dispatch_order(cells: Sequence[Cell], shuffle: int = 0) -> list[Cell]:
     totals = Counter(cell.provider for cell in cells)
     ordered = sorted(cells, key=lambda cell: (cell.repeat, _chance(cell.key, shuffle)))
     seen: Counter[str] = Counter()
-    placed: list[tuple[float, str, Cell]] = []
-    for cell in ordered:
+    placed: list[tuple[float, str, int, Cell]] = []
+    for number, cell in enumerate(ordered):
         place = (seen[cell.provider] + 0.5) / totals[cell.provider]
         seen[cell.provider] += 1
-        placed.append((place, cell.provider, cell))
-    return [cell for _, _, cell in sorted(placed, key=lambda each: each[:2])]
+        placed.append((place, cell.provider, number, cell))
+    return [cell for _, _, _, cell in sorted(placed)]
 
 
 def _chance(key: str, shuffle: int) -> str:

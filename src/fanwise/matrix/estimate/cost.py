@@ -169,9 +169,10 @@ def _preview(compiled: Compiled, problems: Sequence[Problem], file: str) -> Prev
 
 def _counted(by_axis: dict[str, dict[str, int]]) -> list[str]:
     lines = []
-    for axis, values in by_axis.items():
+    for axis, counts in by_axis.items():
+        values = {name: number for name, number in counts.items() if name != NO_MODEL} or counts
         shown = list(values.items())[:MOST_VALUES]
-        even = len(set(values.values())) == 1
+        even = len(values) > 1 and len(set(values.values())) == 1
         named = ", ".join(value if even else f"{value} {number}" for value, number in shown)
         more = ", …" if len(values) > MOST_VALUES else ""
         each = f", {many(next(iter(values.values())), 'cell')} each" if even else ""

@@ -57,8 +57,8 @@ async def execute(
     options = compiled.spec.analysis
     state = MatrixState([known[cell.key] for cell in cells], spending, options=options)
     needed = _stopping(compiled, run, cells, state, before) if asked.stop_when_decided else None
-    if needed is None and not score_only and run.resumed:
-        run.note(VERDICTS, SettledContrasts())  # those of an earlier execution hold no longer
+    if needed is None and not score_only:
+        await in_thread(_forget_verdicts, run)
     run.subscribers.of_calls.append(spending)
     board = CellBoard(
         compiled,
@@ -74,6 +74,12 @@ async def execute(
     finally:
         run.subscribers.of_calls.remove(spending)
     return state
+
+
+def _forget_verdicts(run: Run) -> None:
+    """Those of an earlier execution hold no longer."""
+    if run.journal is not None and run.resumed and any(run.journal.events(run.id, VERDICTS)):
+        run.note(VERDICTS, SettledContrasts())
 
 
 def _stopping(

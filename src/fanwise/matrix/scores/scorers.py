@@ -14,7 +14,8 @@ from typing import Any, Protocol
 import msgspec
 
 from fanwise.errors import UsageError
-from fanwise.kernel.user_call import perform
+from fanwise.kernel.sent_calls import anywhere
+from fanwise.kernel.user_call import perform_anywhere
 from fanwise.matrix.answers.code import code_of
 from fanwise.matrix.answers.steps import Answer, Subject, field_of
 from fanwise.matrix.scores import formulas as scoring
@@ -117,7 +118,7 @@ class Program(msgspec.Struct, frozen=True):
         env = {} if key is None else {key: ""}
         stdin = msgspec.json.encode(document)
         command = Command(*self.argv, stdin=stdin, cwd=self.cwd, env=env, check=False)
-        result = await run_command(command, timeout=self.timeout)
+        result = await anywhere(_result, command, self.timeout)
         if result.exit_code is None or result.exit_code > 1 or result.timed_out:
             raise UsageError(f"the scorer {self.name!r} {_ending(result, self.timeout)}")
         told = result.stdout.text.strip()
@@ -143,10 +144,14 @@ class Called(msgspec.Struct, frozen=True):
         return code_of(self.function)
 
     async def score(self, answer: Answer, subject: Subject) -> tuple[float, str | None]:
-        given = await perform(self.function, said(answer), subject.input)
+        given = await perform_anywhere(self.function, said(answer), subject.input)
         if isinstance(given, tuple) and len(given) == 2:
             return _number(self.name, given[0]), None if given[1] is None else str(given[1])
         return _number(self.name, given), None
+
+
+async def _result(command: Command, timeout: float) -> CommandResult:
+    return await run_command(command, timeout=timeout)
 
 
 def said(answer: Answer) -> Any:

@@ -17,7 +17,7 @@ from fanwise.matrix.simulation.plan import SimulatedTotals
 from fanwise.matrix.spec.compile import Compiled
 from fanwise.matrix.spec.matrix_spec import MatrixSpec
 from fanwise.matrix.state.queue_limits import UNCAPPED
-from fanwise.models.ask import ALL
+from fanwise.models.port import cap_names
 from fanwise.models.unconnected import Unconnected
 from fanwise.specs import AdaptiveSpec, RateSpec
 
@@ -105,19 +105,13 @@ def load_on(
     """What the models that need this cap came to; of a budget, all models."""
     load = Load()
     for model in models:
-        if constraint.kind == "budget" or constraint.name in needed_by(model):
+        if constraint.kind == "budget" or constraint.name in cap_names(model):
             each = totals[model.name]
             load.seconds += each.seconds
             load.requests += each.attempts
             load.tokens += each.input_tokens + each.output_tokens
             load.usd += each.usd
     return load
-
-
-def needed_by(model: Unconnected) -> list[str]:
-    """The caps that could bound its calls."""
-    key = [] if model.key is None else [f"key:{model.key}"]
-    return [ALL, model.provider, *key, model.name]
 
 
 def constraints_of(compiled: Compiled, models: Iterable[Unconnected]) -> list[Constraint]:
@@ -129,7 +123,7 @@ def constraints_of(compiled: Compiled, models: Iterable[Unconnected]) -> list[Co
     for name, rate in spec.rates.items():
         found += _rates(name, rate)
     asked = {cell.provider for cell in compiled.cells} - {NO_MODEL}
-    bounded = {model.provider for model in models if any(n in spec.caps for n in needed_by(model))}
+    bounded = {model.provider for model in models if any(n in spec.caps for n in cap_names(model))}
     found += [Constraint("queue", name, UNCAPPED) for name in sorted(asked - bounded)]
     budget = {} if spec.budget is None else spec.budget.model_dump(exclude_none=True)
     return [*found, *(Constraint("budget", name, most) for name, most in budget.items())]

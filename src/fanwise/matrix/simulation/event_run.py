@@ -40,8 +40,7 @@ from fanwise.matrix.simulation.plan import (
 )
 from fanwise.matrix.simulation.profiles import ModelProfile
 from fanwise.matrix.state.queue_limits import QueueLimits
-from fanwise.models.ask import ALL
-from fanwise.models.port import Tokens
+from fanwise.models.port import Tokens, cap_names
 from fanwise.models.unconnected import Unconnected
 
 NOTHING = Usage(1, 0, 0.0)
@@ -246,10 +245,8 @@ class _EventRun:
     # -- calls -------------------------------------------------------------------------------------
 
     def _needs(self, model: Unconnected) -> ResolvedNeeds:
-        key = [] if model.key is None else [f"key:{model.key}"]
-        wanted = dict.fromkeys([ALL, model.provider, *key, model.name])
         resources = self.ledger.resources
-        return self.ledger.resolve({name: 1 for name in wanted if name in resources})
+        return self.ledger.resolve({name: 1 for name in cap_names(model) if name in resources})
 
     def _ask(self, chain: _Chain) -> Ask:
         return chain.asks[chain.call - chain.last]  # from the end

@@ -31,7 +31,7 @@ from fanwise.matrix.spec.select_cells import wanted
 from fanwise.models.ask import MODEL_RETRY, worth_a_retry
 from fanwise.models.connect import connect
 from fanwise.models.names import Spec, shown
-from fanwise.models.port import Model
+from fanwise.models.port import Model, cap_names
 from fanwise.models.unconnected import unconnected
 from fanwise.specs import Template, Where, function, system
 from fanwise.specs.answering import AnsweringSystem
@@ -277,8 +277,9 @@ def check_caps(compiled: Compiled, cells: Sequence[Cell], where: Where) -> None:
     """A cap that nothing needs is a typing error, more often than not. `BadSpec`."""
     known = {"all"} | {cell.provider for cell in cells} | {cell.model for cell in cells}
     models = [*compiled.models.values(), *judges_of(compiled)]
-    known |= {each.provider for each in models} | {each.name for each in models}
-    known |= {f"key:{each.key}" for each in models if each.key is not None}
+    for model in models:
+        for each in (model, *getattr(model, "others", ())):
+            known.update(cap_names(each))
     known |= {COMMAND for each in compiled.scorers if isinstance(each, Program)}
     problems = []
     for kind in ("caps", "rates"):

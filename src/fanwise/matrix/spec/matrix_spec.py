@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from fanwise.core.run_id import check_run_id
 from fanwise.matrix.spec.expect import ExpectationSpec, check_expectations
 from fanwise.matrix.stats.options import AnalysisOptions, analysis_options
 from fanwise.models.output import check_schema
@@ -145,8 +146,8 @@ class ScoreSpec(SpecModel):
 class MatrixSpec(LimitsSpec):
     """What stands under `matrix:`."""
 
-    name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
-    """Default: that of the file."""
+    name: Annotated[str, AfterValidator(check_run_id)] | None = None
+    """The id of its run; default: that of the file."""
     models: Many[ModelSpec] = ()
     prompts: dict[str, MatrixStrategySpec] = Field(min_length=1)
     """The strategies, by name. Text alone is a prompt; one prompt alone is called `prompt`."""

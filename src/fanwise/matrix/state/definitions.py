@@ -41,7 +41,9 @@ class Definition(Cell, frozen=True, gc=False, omit_defaults=True):
 
     def as_cell(self) -> Cell:
         """Without what is only for the journal."""
-        return Cell(*(getattr(self, name) for name in Cell.__struct_fields__))
+        return Cell(
+            self.key, self.model, self.strategy, self.input, self.repeat, self.provider, self.seed
+        )
 
     def step_key(self, number: int) -> str:
         """Of the item of a step."""

@@ -16,11 +16,11 @@ import msgspec
 
 from fanwise.core.counts import many
 from fanwise.core.lag import describe_lag, is_notable
-from fanwise.errors import FanwiseError, one_line
+from fanwise.errors import FanwiseError
 from fanwise.matrix.cells.cell import NO_MODEL
 from fanwise.matrix.spec.expect import COST, FAILED, LATENCY, NO_WORSE, ExpectationSpec
 from fanwise.matrix.state.matrix_state import MatrixState
-from fanwise.matrix.state.run_comparison import Side, compare_sides
+from fanwise.matrix.state.run_comparison import CONTROLS, Side, compare_sides
 from fanwise.matrix.stats.compare import Contrast
 from fanwise.matrix.stats.data import Samples, Scored, unit_axis
 from fanwise.matrix.stats.intervals import Estimate, estimate
@@ -150,7 +150,7 @@ class Judge:
                 return
             found = compare_sides(_asked(side, spec), _asked(self._own, spec), self._options(spec))
         except FanwiseError as error:
-            yield Judgement(wanted, "all", "-", "not judged", one_line(error))
+            yield Judgement(wanted, "all", "-", "not judged", " ".join(str(error).split()))
             return
         gone = [name for name in side.scorers if name not in self._own.scorers]
         for name in gone:
@@ -160,18 +160,17 @@ class Judge:
         lost = "; ".join(
             f"{why}: {', '.join(names[:3])}" + (", …" if len(names) > 3 else "")
             for why, names in found.unmatched.items()
-            if why != "scores of one side only"
+            if why not in ("scores of one side only", CONTROLS)
         )
         for contrast in found.contrasts:
             yield _compared(wanted, contrast, lost, spec.by)
 
 
 def _asked(side: Side, spec: ExpectationSpec) -> Side:
-    """Its rows without controls, which would hide a difference, and of what is asked about."""
+    """Its rows of what is asked about."""
     rows = [row for row in side.rows if fnmatchcase(row["model"], spec.model)
             and fnmatchcase(row["strategy"], spec.strategy)]  # fmt: skip
-    with_model = [row for row in rows if row["model"] != NO_MODEL]
-    return msgspec.structs.replace(side, rows=with_model or rows)
+    return msgspec.structs.replace(side, rows=rows)
 
 
 def _counted(

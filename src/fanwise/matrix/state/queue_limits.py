@@ -16,8 +16,7 @@ from fanwise.matrix.cells.cell import NO_MODEL, Cell
 from fanwise.matrix.scores.scorers import Compared, Pattern, Program, Scorer
 from fanwise.matrix.spec.compile import Compiled
 from fanwise.matrix.spec.matrix_spec import COMMAND
-from fanwise.models.ask import ALL
-from fanwise.models.port import Model
+from fanwise.models.port import ALL, Model
 
 UNCAPPED = 64
 """Items at once of a provider without a cap, of cells without a model, and of functions."""

@@ -3,7 +3,8 @@
 A side is a run, or a file that was exported earlier: either way its rows are those of `export`.
 Models and strategies that both sides have are matched by name. If one side has a single one that
 the other has not, and the other likewise, the one became the other. Inputs have to be the same: one
-that only one side has, or whose fields differ, is listed and not compared.
+that only one side has, or whose fields differ, is listed and not compared. Controls have no model,
+so they answer alike on both sides: they would hide a difference, and are listed too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import msgspec
 
 from fanwise.errors import UsageError
+from fanwise.matrix.cells.cell import NO_MODEL
 from fanwise.matrix.stats.compare import Contrast, contrast, corrected
 from fanwise.matrix.stats.data import CellCalls, Scored
 from fanwise.matrix.stats.options import DEFAULTS, AnalysisOptions
@@ -23,6 +25,8 @@ EXPORT = "Write it with: fanwise export RUN --output FILE.jsonl"
 NEEDED = {"cell", "model", "strategy", "input", "repeat", "status"}
 UNKNOWN_IF_NONE = ("first_token_s", "input_tokens", "output_tokens", "usd")
 """Columns in which null is not the same as a file without them."""
+CONTROLS = "controls"
+"""Not compared, and nothing is lost by it."""
 RUN = "run"
 """The axis whose values are the sides."""
 Row = Mapping[str, Any]
@@ -86,6 +90,7 @@ def compare_sides(before: Side, after: Side, options: AnalysisOptions = DEFAULTS
         if not side.rows or not all(row.keys() >= NEEDED for row in side.rows):
             raise UsageError(f"{side.name} does not have the cells of a matrix", EXPORT)
     unmatched: dict[str, list[str]] = {}
+    before, after = (_without_controls(side, unmatched) for side in (before, after))
     renamed = {axis: _renamed(axis, before, after, unmatched) for axis in ("model", "strategy")}
     inputs = _same_inputs(before, after, unmatched)
     ours = {_place(row, renamed): row for row in before.rows if row["input"] in inputs}
@@ -113,6 +118,15 @@ def compare_sides(before: Side, after: Side, options: AnalysisOptions = DEFAULTS
     }
     summaries = [groups[before.name], groups[after.name]]
     return SideComparison(before, after, renamed, pairs, corrected(found), summaries, unmatched)
+
+
+def _without_controls(side: Side, unmatched: dict[str, list[str]]) -> Side:
+    asked = [row for row in side.rows if row["model"] != NO_MODEL]
+    if not asked or len(asked) == len(side.rows):
+        return side
+    controls = {row["strategy"] for row in side.rows if row["model"] == NO_MODEL}
+    _list(unmatched, CONTROLS, controls.union(unmatched.get(CONTROLS, ())))
+    return msgspec.structs.replace(side, rows=asked)
 
 
 def _renamed(
@@ -165,4 +179,6 @@ def _scored(row: Row, place: Place, side: str, scorers: Sequence[str]) -> Scored
     }
     scores = {name: row.get(f"score_{name}") for name in scorers}
     error, fault = row.get("error"), row.get("fault")
+    if row["status"] == "failed" and None in scores.values():
+        fault = "provider"  # its side counts such failures as missing, and so does the comparison
     return Scored(f"{side} {row['cell']}", axes, row["status"], scores, error, fault, **measures)

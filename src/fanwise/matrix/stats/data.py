@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
@@ -64,7 +65,10 @@ class CellCalls(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def measures(self) -> dict[str, Any]:
         """All of these, by name."""
-        return {name: getattr(self, name) for name in CellCalls.__struct_fields__}
+        return dict(zip(CellCalls.__struct_fields__, _measures(self), strict=True))
+
+
+_measures = attrgetter(*CellCalls.__struct_fields__)
 
 
 class Scored(CellCalls, frozen=True, gc=False):
@@ -84,7 +88,7 @@ class Scored(CellCalls, frozen=True, gc=False):
 def spot(axes: Mapping[str, str], without: Iterable[str] = ()) -> Spot:
     """The axes as something that can be compared and sorted, some left out."""
     left_out = set(without)
-    return tuple(sorted((name, value) for name, value in axes.items() if name not in left_out))
+    return tuple(sorted(each for each in axes.items() if each[0] not in left_out))
 
 
 def in_order(cells: Iterable[Scored]) -> list[Scored]:
@@ -143,6 +147,8 @@ def samples(
 
 def mean(values: Sequence[float]) -> float:
     """Summed exactly, so that the order does not matter; within the values' own range."""
+    if len(values) == 1:
+        return values[0]
     exact = math.fsum(values) / len(values)
     return min(max(exact, min(values)), max(values))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fanwise.matrix.cells.cell import NO_MODEL
 from fanwise.matrix.state.matrix_state import MatrixState
-from fanwise.matrix.stats.summary import Total, summarize
+from fanwise.matrix.stats.summary import GroupSummary, Total, summarize
 from fanwise.matrix.views.analysis import Analysis
 from fanwise.matrix.views.tables import usd_text
 from fanwise.view.formats import duration_text, money
@@ -25,10 +25,11 @@ def tiles(found: MatrixState, analysis: Analysis) -> Iterator[Tile]:
         settled = len(found.left_out)
         about = f"{settled:,} not needed: settled" if settled else ""
         yield Tile("not run", f"{waiting:,}", about, bad=waiting > settled)
-    yield from _scores(found, analysis)
-    if whole.ran_s.p50 is not None:
-        p90 = "" if whole.ran_s.p90 is None else f"p90 {duration_text(whole.ran_s.p90)}"
-        yield Tile("median time", duration_text(whole.ran_s.p50), p90)
+    asked = _without_controls(found)
+    yield from _scores(asked, analysis, all_cells=asked.n == whole.n)
+    if asked.ran_s.p50 is not None:
+        p90 = "" if asked.ran_s.p90 is None else f"p90 {duration_text(asked.ran_s.p90)}"
+        yield Tile("median time", duration_text(asked.ran_s.p50), p90)
     calls = sum(each.calls for each in found.results)
     ran = sum(each.ran_s for each in found.results)
     yield Tile("calls", f"{calls:,}", f"{duration(ran)} in all")
@@ -38,15 +39,18 @@ def tiles(found: MatrixState, analysis: Analysis) -> Iterator[Tile]:
     yield Tile("dollars", usd_text(whole.usd, money), about)
 
 
-def _scores(found: MatrixState, analysis: Analysis) -> Iterator[Tile]:
-    """The mean of each scorer, without controls: these have no model, and say nothing of one."""
+def _without_controls(found: MatrixState) -> GroupSummary:
+    """These have no model, and say nothing of one."""
     cells = [each for each in found.scored if each.axes["model"] != NO_MODEL]
-    controls = len(cells) < len(found.scored) and bool(cells)
-    whole = summarize(cells or found.scored, by=[], options=found.options).whole
+    return summarize(cells or found.scored, by=[], options=found.options).whole
+
+
+def _scores(asked: GroupSummary, analysis: Analysis, *, all_cells: bool) -> Iterator[Tile]:
+    """The mean of each scorer."""
     for name in analysis.scorers:
-        score = whole.scores.get(name)
+        score = asked.scores.get(name)
         if score is not None and score.mean.value is not None:
-            about = "mean of all but controls" if controls else "mean of all"
+            about = "mean of all" if all_cells else "mean of all but controls"
             if score.unscored:
                 about = f"{score.unscored:,} of {score.mean.n + score.unscored:,} missing"
             yield Tile(name, f"{score.mean.value:.3f}", about, bad=score.unscored > 0)

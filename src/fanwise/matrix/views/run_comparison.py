@@ -23,7 +23,7 @@ from fanwise.matrix.views.tables import (
 from fanwise.matrix.views.text import shown
 from fanwise.specs.system import Report
 from fanwise.view.formats import money
-from fanwise.view.html import Section, Templates
+from fanwise.view.html import PageParts, Section, Templates
 
 MOST_FLIPPED = 20
 """On a terminal."""
@@ -34,12 +34,14 @@ def comparison_report(found: Sequence[SideComparison]) -> Report:
     """Each side against the first."""
     templates = Templates("fanwise.matrix.views")
     title = " and ".join([found[0].before.name, *(each.after.name for each in found)])
+    parts = PageParts("fanwise.matrix.views", list(_sections(templates, found)), ["compare.js"])
     html = templates.page(
-        "compare.html", f"{title}: fanwise compare", _sections(templates, found),
-        scripts=["compare.js"], heading=title,
+        "compare.html", f"{title}: fanwise compare", parts.sections, scripts=parts.scripts,
+        heading=title,
     )  # fmt: skip
     lines = [line for each in found for line in (*comparison_lines(each), "")]
-    return Report(html, lines[:-1], {"comparisons": [document_of(each) for each in found]})
+    document = {"comparisons": [document_of(each) for each in found]}
+    return Report(html, lines[:-1], document, parts)
 
 
 # -- for a terminal --------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ class PlanDelivery(msgspec.Struct, frozen=True, kw_only=True):
     applied: Sequence[str] = ()
     """Files of the work tree that were changed."""
     is_there: bool = False
-    """Whether the work tree has all of the result, since now or before."""
+    """Whether the work tree has the whole result, applied now or earlier."""
     problem: str = ""
     """Why it was not applied."""
     branches: Sequence[str] = ()
@@ -67,7 +67,7 @@ class Undone(msgspec.Struct, frozen=True, kw_only=True):
     branch: str | None = None
     """The one that was removed."""
     kept: str = ""
-    """Why a branch was not."""
+    """Why a branch was kept."""
 
 
 def branch_name(root: str) -> str:

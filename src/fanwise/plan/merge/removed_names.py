@@ -165,7 +165,7 @@ def _uses(tree: ast.Module) -> Iterator[tuple[ImportedName, int]]:
 
 
 def _assigned(tree: ast.Module) -> Iterator[str]:
-    """Names that are given by other means than an import: they may hide a module."""
+    """Names that are bound by anything but an import: they may shadow a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             yield node.id
@@ -174,7 +174,7 @@ def _assigned(tree: ast.Module) -> Iterator[str]:
 
 
 def _guarded(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Statements that may fail: somebody catches it."""
+    """Statements whose errors are caught."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Try):
             kinds = {each.id for handler in node.handlers for each in ast.walk(handler)

@@ -15,7 +15,7 @@ from fanwise.plan.model.merge_result import MergeStep, Strategy
 from fanwise.workspaces.git import Git
 
 MOST_FILES = 50
-"""That are named in the message of a commit."""
+"""The most files that a commit message names."""
 SUBJECT = 72
 """The longest first line of a message."""
 
@@ -26,7 +26,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     goal: str
     author: str = NOBODY
     when: int | None = None
-    """In seconds. None: as the commit that all started from, so that the same is made again."""
+    """In seconds. None: that of the base commit, so that the same merge makes the same commits."""
 
 
 def merge_step(

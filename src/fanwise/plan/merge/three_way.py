@@ -18,7 +18,7 @@ from fanwise.plan.model.leaf_result import Blob
 from fanwise.workspaces.git import Git
 
 BASE, MERGED, LEAF = "base", "merged", "leaf"
-"""The refs of the three, and the words in the marks of a conflict."""
+"""The refs of the base and both sides, and their labels in conflict marks."""
 
 _RENAMES = ("merge.renames=true", "merge.directoryRenames=false", "merge.conflictStyle=merge")
 _MOST_MARKS = 2_000

@@ -25,6 +25,7 @@ from fanwise.specs import (
     Where,
 )
 from fanwise.specs.model import Line, Patterns
+from fanwise.specs.place import refuse_place
 
 KEY = "plan"
 """The top-level key of a file."""
@@ -144,6 +145,7 @@ class PlanSpec(LimitsSpec):
                 raise where.at(field, RESERVED).bad(
                     "is reserved for the run; set `max_parallel` instead"
                 )
+        refuse_place(self.on, where)
 
 
 def _inside(patterns: tuple[str, ...], where: Where) -> None:

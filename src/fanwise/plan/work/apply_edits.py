@@ -135,7 +135,7 @@ def write_all(workspace: Workspace, contents: Contents) -> None:
 
 
 def _forget_empty(root: Path, path: str) -> None:
-    """As git does: a folder in which no file is left is none."""
+    """Remove folders that are empty now, as git does."""
     for folder in Path(path).parents:
         if folder == Path() or any((root / folder).iterdir()):
             return

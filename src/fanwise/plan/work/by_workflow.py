@@ -84,8 +84,9 @@ class WorkflowWorker(LeafWorker):
             )
             inside, caps, budget = RunInside(), plan.caps, plan.budget
             end, _, _ = await as_a_part(
-                plan.execute, KEY, caps=caps, budget=budget, run=inside, name="work"
-            )
+                plan.execute, KEY, caps=caps, budget=budget, on=getattr(plan, "on", None),
+                run=inside, name="work",
+            )  # fmt: skip
             return end
         except BudgetExceeded:
             raise

@@ -12,7 +12,7 @@ MOST = 4_000
 """Characters that are kept."""
 MASK = "•••"
 SHORTEST = 6
-"""What is shorter is no secret, and stands in many words."""
+"""Shorter values are not masked: they occur in ordinary words."""
 
 
 def output_of(result: CommandResult) -> str:
@@ -21,7 +21,7 @@ def output_of(result: CommandResult) -> str:
 
 
 def tail(text: str, most: int = MOST) -> str:
-    """The end of a text: masked, and such that any database takes it."""
+    """The end of a text, with secrets masked, in a form that every database accepts."""
     shown = masked(text).replace("\0", "\N{SYMBOL FOR NULL}").strip()
     shown = shown.encode("utf-8", "replace").decode()
     if len(shown) <= most:

@@ -1,4 +1,4 @@
-"""The edits in a model's answer. Pure and strict: one that can mean two things is none.
+"""Parses the edits in a model's answer. Pure and strict: an ambiguous edit is rejected.
 
 Taken are lines that say what comes, each with a block between fences after it:
 
@@ -22,20 +22,20 @@ from typing import Any, Literal, NamedTuple
 MOST = 4 << 20
 """Characters of an answer."""
 MOST_PAIRS = 1_000
-"""Searches of an answer: each goes over a whole file, and nobody can end that."""
+"""The most searches in an answer: each scans a whole file, and cannot be interrupted."""
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _HEADER = re.compile(
     r"(?:[#*\s]*)(FILE|EDIT|DELETE|SUBPLANS|NOTHING)\b(?:\*\*)?(:?)(?:\*\*)?[ \t]*(.*)"
 )
 _FENCE = re.compile(r"[ \t]{0,3}(`{3,}+|~{3,}+)([^`\n]*+)")
-"""Nothing in it is tried twice: a line may be millions long."""
+"""Without backtracking: a line may have millions of characters."""
 _SEARCH, _DIVIDER, _REPLACE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"
 
 Kind = Literal["FILE", "EDIT", "DELETE"]
 
 
 class BadAnswer(Exception):
-    """What is wrong with an answer; said to whoever gave it."""
+    """Why an answer cannot be used. It is sent back to whoever gave it."""
 
 
 class Edit(NamedTuple):
@@ -43,9 +43,9 @@ class Edit(NamedTuple):
     name: str
     """As the answer has it."""
     text: str = ""
-    """Of FILE: the whole."""
+    """For FILE: the whole content."""
     pairs: tuple[tuple[str, str], ...] = ()
-    """Of EDIT: what is searched, and what comes in its place."""
+    """For EDIT: the text to search for, and its replacement."""
 
 
 class ParsedAnswer(NamedTuple):

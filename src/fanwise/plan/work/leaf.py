@@ -58,7 +58,7 @@ async def do_leaf(
     depth_left: int = 0,
     accepts: Callable[[Sequence[SubPlan]], object] = lambda subplans: None,
 ) -> LeafResult:
-    """Do it, inside an item that holds a permit for a workspace. `SubPlanFailed`.
+    """Work on the leaf, inside an item that holds a permit for a workspace. `SubPlanFailed`.
 
     `owners` is the leaf of each file (`Tree.owners`); `at` the commit that it starts from, if it is
     not that of the pool. `before` are failures that it is told of and that are not its own tries:

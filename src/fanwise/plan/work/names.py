@@ -17,7 +17,7 @@ from fanwise.workspaces import Workspace
 
 
 class NotInside(ValueError):
-    """A name that leads out of the repository, or is none."""
+    """A path that is outside the repository, or invalid."""
 
 
 class Names(msgspec.Struct, frozen=True):
@@ -26,12 +26,12 @@ class Names(msgspec.Struct, frozen=True):
     inside: str = ""
 
     def here(self, path: str) -> str:
-        """What a path of the repository is called in the folder."""
+        """The name in the folder of a path in the repository."""
         name = posixpath.relpath(path, self.inside) if self.inside else path
         return f"./{name}" if name.startswith("-") else name
 
     def top(self, name: str) -> str:
-        """The path of what is called so in the folder. `NotInside`."""
+        """The path in the repository of a name in the folder. `NotInside`."""
         if not name or "\0" in name or name.startswith("/") or name.endswith("/"):
             raise NotInside(f"{name!r} is not the name of a file here")
         try:

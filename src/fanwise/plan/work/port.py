@@ -22,7 +22,7 @@ from fanwise.workspaces import Workspace
 
 
 class WorkRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """All that one try at a leaf depends on, beside what stands in the workspace."""
+    """Everything that one try at a leaf depends on, except the files in the workspace."""
 
     leaf: Node
     goal: str

@@ -1,4 +1,4 @@
-"""The question in words. Pure, and the same for the same leaf: goal, files, rules, feedback.
+"""The prompt of a leaf: goal, files, rules, feedback. Pure: the same leaf has the same prompt.
 
 Names and contents come from the repository and are data: names are listed, contents are quoted,
 and a fence is longer than any that stands inside.
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from fanwise.plan.model.leaf_result import Try
 
 IN_FULL = 3
-"""Of so many tries, the last ones, all that they said is told; of others, the reason."""
+"""How many of the last tries are quoted in full; of earlier ones, only the reason."""
 
 
 def prompt(
@@ -28,7 +28,7 @@ def prompt(
     again: bool = False,
     any_file: bool = False,
 ) -> str:
-    """What whoever does the work is told; `files` as they are called there.
+    """Return the prompt; `files` are named as in the workspace.
 
     `splitting` says how sub-plans are returned, if they may be. `again`: the edits of the last try
     are still in the files. `any_file`: it may change others, too.

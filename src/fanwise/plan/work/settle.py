@@ -36,7 +36,7 @@ class KeptEdits(msgspec.Struct, frozen=True, kw_only=True):
     kept: tuple[str, ...]
     requests: tuple[EditRequest, ...] = ()
     whole: bytes = b""
-    """All edits that were undone, as a patch."""
+    """The edits that were undone, as a patch."""
 
 
 def settle(

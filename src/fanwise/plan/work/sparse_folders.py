@@ -1,8 +1,9 @@
 """Which folders a workspace needs: of a big repository not all are checked out. Pure.
 
 To edit, a leaf needs its files and those that they import, with the files beside them. To verify,
-the files run: then everything that they import is checked out too, in whole folders, because
-templates and data lie below code; and all code outside the plan, because its imports are unknown.
+the files and the tests of the leaf run: then everything that they import is checked out too, in
+whole folders, because templates and data lie below code; and all code outside the plan, because its
+imports are unknown.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class SparseFolders:
         self._imports = imports
         self._further = {each.strip("/") for each in further}
         self._runs = runs
-        """Whether what is there is run, and not only read."""
+        """Whether the files are run, and not only read."""
 
     def of(self, files: Iterable[str], tests: Iterable[str]) -> tuple[str, ...]:
         own = dict.fromkeys((*files, *tests))

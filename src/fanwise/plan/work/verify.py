@@ -32,7 +32,7 @@ TESTS = (
 """What test files are called, by the customs of each language."""
 LONGEST_S = 24 * 3600.0
 LIMITS = Limits(processes=1024, file_size=4 << 30, output=64 << 20)
-"""What no verification needs more of, and a mistake soon would."""
+"""Limits that no verification should reach, and a runaway process soon would."""
 
 Verified = Literal["passed", "no tests", "not asked"]
 

@@ -17,6 +17,7 @@ from fanwise.kernel.driver import Driver
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import current_run, failures_run_again
+from fanwise.kernel.workers import HERE
 from fanwise.sampling.run.hooks import LoopStart, call_hook
 from fanwise.sampling.run.setup import SampleSetup, digest
 from fanwise.sampling.run.work import SampleWork
@@ -57,6 +58,7 @@ async def run_sampling(setup: SampleSetup, run: Run | None, name: str | None) ->
         caps=setup.caps,
         budget=setup.budget,
         reuse=counts,
+        on=HERE,
     )
     if not outcomes:
         raise FanwiseError("the run is halting, so nothing was sampled", "Resume it")

@@ -28,7 +28,8 @@ class Escalate(Wrapping):
     whichever model is asked next. `hand_over`: what a stronger model is told of first: the "last"
     attempt, the "best" one, or "nothing".
 
-    Each model gets its chance: a chain is at least as deep as there are models. By default there is
+    Each model gets its chance: a chain is at least as deep as there are models, and one deeper if
+    its budget has room for all of them, so that the cheap one repairs first. By default there is
     one chain, so that the stronger models are asked only where the cheap one has failed.
     """
 
@@ -47,16 +48,22 @@ class Escalate(Wrapping):
         if not many:
             raise UsageError("there is no model to escalate to", "Give one, or several")
         self.to = tuple(map(connect, many))
-        self.after = whole("after", after)
+        self.after = self.at_first = whole("after", after)
         if hand_over not in get_args(HandOver):
             raise UsageError(f"hand_over is {hand_over!r}", "Give 'last', 'best' or 'nothing'")
         self.hand_over = hand_over
 
     def within(self, loop_budget: int) -> tuple[Strategy, int]:
-        """Make room for each stronger model at least once."""
-        depth = max(loop_budget, len(self.to) + 1)
+        """Make room for each stronger model, and for a repair before the first of them.
+
+        A budget that has no room for all of them leaves the repair out.
+        """
+        stronger = len(self.to)
+        repairs = self.after > 1 and loop_budget > stronger
+        depth = max(loop_budget, stronger + (2 if repairs else 1))
         bound = copy(self)
-        bound.after = min(self.after, (depth - 1) // len(self.to))
+        bound.at_first = min(self.after, depth - stronger)
+        bound.after = max(1, min(self.after, (depth - bound.at_first) // stronger))
         return bound, depth
 
     async def repair(self, turn: Turn, history: Sequence[Sample]) -> Turn:
@@ -82,7 +89,8 @@ class Escalate(Wrapping):
 
     def _is_time(self, history: Sequence[Sample]) -> bool:
         mine = [sample for sample in history if sample.model == history[-1].model]
-        if len(mine) >= self.after:
+        first = self._tier(history[-1].model) == 0
+        if len(mine) >= (self.at_first if first else self.after):
             return True
         return len(mine) > 1 and _merit(mine[-1]) <= _merit(mine[-2])
 

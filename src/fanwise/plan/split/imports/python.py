@@ -29,7 +29,7 @@ _STATEMENT = re.compile(
     r"(?:\((?P<inside>[^()]*)|(?P<names>[^\n;(]*)))",
     re.MULTILINE,
 )
-"""Nothing in it is tried twice: a line may be millions long."""
+"""Without backtracking: a line may have millions of characters."""
 _INDENT = re.compile(r"[ \t\f]*")
 _LINE = re.compile(r"^[ \t\f]*(?=[^ \t\f\r\n)\]}])", re.MULTILINE)
 """A line that may begin a block, up to its first word."""
