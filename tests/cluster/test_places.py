@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fanwise import Ray, optimize, run_file, run_matrix, run_plan, sample
+from fanwise import Ray, run_file, run_matrix, sample
 from fanwise.errors import BadSpec, UsageError
 from fanwise.kernel.run import open_run
 from fanwise.matrix import Matrix
@@ -34,18 +34,7 @@ on: {on}
 steps:
   - {{id: one, type: shell, run: echo 1}}
 """
-PLAN = "plan:\n  goal: tidy\n  each: {{command: 'true'}}\n  on: {on}\n"
-OPTIMIZE = (
-    "optimize:\n  target: a:f\n  candidates: {{files: ['*.patch']}}\n  test: 'true'\n  on: {on}\n"
-)
-
-PATCH = """--- a/a.py
-+++ b/a.py
-@@ -1,2 +1,2 @@
- def f():
--    return 1
-+    return 1 + 0
-"""
+PLAN = "plan:\n  goal: tidy\n  each: {{workflow: w.yaml}}\n  on: {on}\n"
 
 
 @pytest.fixture(autouse=True)
@@ -99,13 +88,10 @@ def test_a_place_that_cannot_be_is_told_with_its_line(
     assert error.value.problems[0].line == text.split("on: {on}")[0].count("\n") + 1
 
 
-@pytest.mark.parametrize(("kind", "text"), [("plan", PLAN), ("optimize", OPTIMIZE)])
-def test_systems_that_work_in_workspaces_are_refused_by_name(
-    kind: str, text: str, tmp_path: Path
-) -> None:
+def test_a_plan_of_workflows_is_refused_by_name(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    with pytest.raises(BadSpec, match=f"{kind} works in workspaces of this machine"):
-        runnable(written(tmp_path, text))
+    with pytest.raises(BadSpec, match="plan works in workspaces of this machine"):
+        runnable(written(tmp_path, PLAN))
     assert not (tmp_path / ".fanwise").exists()
 
 
@@ -118,23 +104,6 @@ def test_so_is_the_option_of_the_command_line() -> None:
     with pytest.raises(UsageError, match="plan works in workspaces of this machine"):
         place_of("ray", "plan", here)
     assert place_of("here", "plan", here) is place_of(None, "plan", here) is None
-
-
-def test_a_program_is_refused_by_name_too(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    (tmp_path / "a.py").write_text("def f():\n    return 1\n")
-    commit = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
-    subprocess.run([*commit[:3], "add", "-A"], check=True)
-    subprocess.run([*commit, "commit", "-qm", "one"], check=True)
-    (tmp_path / "x.patch").write_text(PATCH)
-    plan = run_plan("tidy", each={"command": "true"}, repo=tmp_path, on=Ray())
-    with pytest.raises(UsageError, match="plan works in workspaces of this machine"):
-        asyncio.run(plan)
-    better = optimize(
-        "a.py::f", {"files": [str(tmp_path / "x.patch")]}, test="true", repo=tmp_path, on=Ray()
-    )
-    with pytest.raises(UsageError, match="optimize works in workspaces of this machine"):
-        asyncio.run(better)
 
 
 def test_the_command_line_has_the_last_word(tmp_path: Path) -> None:

@@ -69,8 +69,8 @@ class WorkerQuestion(NamedTuple):
 
     number: int
     attempt: int
-    kind: Literal["call", "ended", "fan_out", "withdraw"]
-    """May a call begin; it has ended; run this fan-out; never mind."""
+    kind: Literal["call", "ended", "fan_out", "fetch", "withdraw"]
+    """May a call begin; it has ended; run this fan-out; send this parcel; never mind."""
     data: bytes
 
 

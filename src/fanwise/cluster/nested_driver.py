@@ -61,6 +61,8 @@ class NestedOfItem:
             self._begin(number, self._call(number, request))
         elif question.kind == "fan_out":
             self._begin(number, self._fan_out(number, question.data))
+        elif question.kind == "fetch":
+            self._begin(number, self._fetch(number, question.data.decode()))
         elif question.kind == "ended":
             error, end = pickle.loads(question.data)
             self._ended(number, end if error is None else end._replace(error=unpack_error(error)))
@@ -111,6 +113,13 @@ class NestedOfItem:
                 **options,
             )
             self._link.answer(DriverAnswer(number, pack(outcomes, "the outcomes"), None))
+        except BaseException as error:
+            self._link.answer(DriverAnswer(number, None, pack_error(error)))
+
+    async def _fetch(self, number: int, name: str) -> None:
+        """Through Ray's object store, which has it once for each machine, beside the exchange."""
+        try:
+            await self._pool.deliver(self._link, number, name)
         except BaseException as error:
             self._link.answer(DriverAnswer(number, None, pack_error(error)))
 

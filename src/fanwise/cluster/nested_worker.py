@@ -61,6 +61,13 @@ class NestedWork:
 
         return ended
 
+    async def fetch(self, attempt: int, name: str) -> bytes:
+        number = next(self._numbers)
+        answer: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+        self._answers[number] = answer
+        self._say(WorkerQuestion(number, attempt, "fetch", name.encode()))
+        return await answer or b""
+
     async def fan_out(
         self, attempt: int, work: Any, items: Any, options: dict[str, Any]
     ) -> Outcomes[Any]:
@@ -108,3 +115,6 @@ class ItemHome:
 
     async def fan_out(self, work: Any, items: Any, options: dict[str, Any]) -> Outcomes[Any]:
         return await self._nested.fan_out(self._attempt, work, items, options)
+
+    async def fetch(self, name: str) -> bytes:
+        return await self._nested.fetch(self._attempt, name)

@@ -124,6 +124,10 @@ class Nodes:
         """Call `then` in a thread of Ray's, when the worker is ready or could not be started."""
         actor.hello.remote().future().add_done_callback(then)
 
+    def put(self, data: bytes) -> Any:
+        """Put this into the object store of the cluster. Blocks."""
+        return self._ray.put(data)
+
     def name(self, node_id: str, info: WorkerInfo) -> str:
         """The name of a worker that is ready. Raises `ClusterError` if its versions are others."""
         for what, here in versions().items():

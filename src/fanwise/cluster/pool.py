@@ -37,7 +37,9 @@ from fanwise.cluster.shipping import pack, pack_work
 from fanwise.errors import ClusterError, WorkerLost, WorkersNotReady, one_line
 from fanwise.kernel import meter
 from fanwise.kernel.events import NodeGone, WorkerEvent, WorkerGone, WorkerJoined
+from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.open_item import OpenItem
+from fanwise.kernel.parcels import kept_parcels
 from fanwise.kernel.scope import current
 from fanwise.kernel.threads import Threads
 from fanwise.kernel.work import Attempter, check_work
@@ -78,6 +80,8 @@ class WorkerPool:
         self._ready: asyncio.Future[None] = loop.create_future()
         self._problem: ClusterError | None = None
         self._watchers: list[Callable[[WorkerEvent], None]] = []
+        self._parcels: dict[str, Any] = {}
+        """Those that are in Ray's object store."""
         self._closed = False
         self._began = self._asked = loop.time()
         self._threads = Threads("fanwise-nodes")
@@ -127,6 +131,13 @@ class WorkerPool:
         else:
             self._give(sent, link)
         return await self._outcome(sent)
+
+    async def deliver(self, link: Link, question: int, name: str) -> None:
+        """Send a parcel to a worker that asked for it."""
+        if name not in self._parcels:
+            data = await in_thread(kept_parcels[name][0].read_bytes)
+            self._parcels[name] = await in_thread(self.nodes.put, data)
+        link.actor.deliver.remote(question, self._parcels[name])
 
     async def _outcome(self, sent: RemoteAttempt) -> Any:
         await sent

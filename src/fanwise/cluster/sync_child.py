@@ -34,6 +34,9 @@ class _NoWayHome:
     async def fan_out(self, work: Any, items: Any, options: dict[str, Any]) -> Outcomes[Any]:
         raise UsageError("a sync function on a worker cannot fan out", "Make it async")
 
+    async def fetch(self, name: str) -> bytes:
+        raise UsageError("a sync function on a worker has no workspaces", "Make it async")
+
 
 def main() -> None:
     home.set(_NoWayHome())

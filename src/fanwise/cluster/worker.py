@@ -17,6 +17,7 @@ from typing import Any
 from fanwise.cluster.link import (
     AttemptEnd,
     AttemptStart,
+    DriverAnswer,
     NestedItem,
     WorkerBatch,
     WorkerInfo,
@@ -27,7 +28,9 @@ from fanwise.cluster.nested_worker import ItemHome, NestedWork
 from fanwise.cluster.shipping import pack, pack_error, unpack
 from fanwise.cluster.sync_processes import SyncProcesses
 from fanwise.errors import NotShippable
+from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.performer import Performed, Performer
+from fanwise.kernel.sent_workspaces import close_workspaces
 from fanwise.kernel.threads import Threads
 from fanwise.kernel.work import Attempter, attempter, check_work, is_async
 from fanwise.processes import Command
@@ -62,8 +65,13 @@ class RayWorker:
         return WorkerInfo(socket.gethostname(), os.getpid(), versions())
 
     async def close(self) -> None:
-        """End the processes of sync functions."""
+        """End the processes of sync functions, and remove workspaces."""
         self._performer.post(self._processes.close)
+        await in_thread(close_workspaces)
+
+    async def deliver(self, question: int, data: bytes) -> None:
+        """A parcel that was asked for: too big to travel with an exchange."""
+        self._performer.post(self._nested.answered, DriverAnswer(question, data, None))
 
     async def exchange(self, packed: bytes) -> bytes:
         """Take a batch; answer when there is something to say, or something newer was asked."""

@@ -56,6 +56,9 @@ class DriverHome(Protocol):
     async def fan_out(self, work: Any, items: Any, options: dict[str, Any]) -> Outcomes[Any]:
         """Let the driver run a fan-out whose attempts are made here."""
 
+    async def fetch(self, name: str) -> bytes:
+        """The content of a parcel that the driver keeps (`parcels.py`)."""
+
 
 home: ContextVar[DriverHome | None] = ContextVar("fanwise_home", default=None)
 """Set in the items that a worker performs."""

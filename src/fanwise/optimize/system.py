@@ -14,6 +14,7 @@ from fanwise.core.caps import Caps
 from fanwise.core.counts import Counts
 from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.run import Run
+from fanwise.kernel.workers import WorkPlace
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.options import OPTIONS
 from fanwise.optimize.run.delivery import DeliveryOptions, end_of
@@ -38,8 +39,6 @@ KEY = "optimize"
 
 class RunnableOptimize:
     """A file that can be run. The constructor checks all of it."""
-
-    stays_here = True
 
     def __init__(
         self,
@@ -84,6 +83,10 @@ class RunnableOptimize:
     @cached_property
     def budget(self) -> Budget | None:
         return self.case.spec.make_budget()
+
+    @property
+    def on(self) -> WorkPlace | None:
+        return self.case.spec.make_place()
 
     @property
     def total(self) -> int | None:

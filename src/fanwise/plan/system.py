@@ -16,6 +16,7 @@ from fanwise.core.counts import Counts
 from fanwise.errors import FanwiseError, UsageError
 from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.run import Run
+from fanwise.kernel.workers import WorkPlace
 from fanwise.plan.model.node import Node
 from fanwise.plan.options import OPTIONS
 from fanwise.plan.run.apply_result import deliver, roll_back
@@ -36,8 +37,6 @@ from fanwise.view.table import Table
 
 class RunnablePlan:
     """A file that can be run. Making one checks all of it, and splits the files."""
-
-    stays_here = True
 
     def __init__(
         self,
@@ -86,6 +85,15 @@ class RunnablePlan:
     @cached_property
     def budget(self) -> Budget | None:
         return self.resolved.spec.make_budget()
+
+    @property
+    def on(self) -> WorkPlace | None:
+        return self.resolved.spec.make_place()
+
+    @property
+    def stays_here(self) -> bool:
+        """Whether workers cannot do its sub-plans: a workflow needs its driver."""
+        return self.resolved.spec.each.workflow is not None
 
     @property
     def total(self) -> int | None:

@@ -13,6 +13,7 @@ import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
@@ -53,6 +54,7 @@ class WorkspacePool:
     to put there, by patterns relative to the top. `sparse` names the folders to check out of a big
     repository; with `whole`, one more slot with all folders is made meanwhile, for whoever takes
     one of these. Of a folder that is no repository, copies are made, and a warning says so.
+    `users`: the user's own place, of which `repo` is a copy on another machine.
 
     The user's tree, index, branches, stash and configuration are not touched.
     """
@@ -67,6 +69,7 @@ class WorkspacePool:
         sparse: Sequence[str] = (),
         base: str | None = None,
         whole: bool = False,
+        users: Place | None = None,
     ) -> None:
         if isinstance(slots, bool) or not isinstance(slots, int) or slots < 1:
             raise BadCap("slots", slots)
@@ -78,6 +81,7 @@ class WorkspacePool:
         self._cone = _cone_of(sparse)
         self._base = base
         self._whole = whole
+        self._users = users
         self._slots: dict[int, Slot] = {}
         self._free: deque[int] = deque()
         self._spare: deque[int] = deque()
@@ -121,8 +125,10 @@ class WorkspacePool:
 
     def open(self) -> None:
         """Make the slots, after removing what dead pools have left."""
-        place = self._place = find(self._repo)
-        interpreter_of(place.top)  # and not later, on an event loop: it looks at files
+        place = self._place = self._find()
+        interpreter_of(
+            place.users or place.top
+        )  # and not later, on an event loop: it looks at files
         home = home_of(place.top, place.common or place.top)
         with alone(place.common or place.top):
             prune(home)
@@ -133,6 +139,10 @@ class WorkspacePool:
             self.close()
             raise
         self._say_what_is_not_as_asked(place)
+
+    def _find(self) -> Place:
+        place, users = find(self._repo), self._users
+        return place if users is None else replace(place, users=users.top, inside=users.inside)
 
     def close(self) -> None:
         """Remove the slots."""

@@ -33,6 +33,8 @@ class Place:
     git_dir: Path | None
     common: Path | None
     """What all work trees of the repository share."""
+    users: Path | None = None
+    """Where the tree is on the user's own machine, if this is a copy of it on another."""
 
 
 @dataclass(frozen=True)

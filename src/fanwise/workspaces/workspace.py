@@ -55,7 +55,8 @@ class Workspace:
     @property
     def users(self) -> Path:
         """The top of the user's own tree, which is not to be touched."""
-        return self._slot.source.place.top
+        place = self._slot.source.place
+        return place.users or place.top
 
     @property
     def readable(self) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from fanwise.core.caps import Caps
@@ -13,6 +14,7 @@ from fanwise.kernel.repository_watch import RepositoryWatch
 from fanwise.kernel.run import Run
 from fanwise.kernel.run_files import files_of
 from fanwise.kernel.scope import ledger_here, path_here
+from fanwise.kernel.sent_workspaces import SentRepository, sent_repository
 from fanwise.kernel.workspaces import open_workspaces
 from fanwise.optimize.run.drive import drive
 from fanwise.optimize.run.item_work import ItemWork
@@ -52,8 +54,8 @@ async def execute(
         await watch.begin()
         slots = len(pool) - FOR_THE_ORIGINAL
         board = Board(case.given, board_options(case), _claims(case, run))
-        async with Workbench(case, pool, folder) as workbench:
-            work = ItemWork(case, workbench)
+        async with Workbench(case, pool, folder) as workbench, _sent(case, start, run) as sent:
+            work = ItemWork(case, workbench, sent)
             await in_thread(work.original.load)
             declared = ledger_here(None, run).resources
             caps = Caps.over(ledger_here(case.caps(slots, declared), run))
@@ -68,6 +70,16 @@ async def execute(
     if board.fatal is not None:
         raise board.fatal
     return board.state, start.commit
+
+
+@asynccontextmanager
+async def _sent(case: ResolvedSpec, start: Start, run: Run) -> AsyncIterator[SentRepository | None]:
+    """The repository for the workers of the run, if it has any."""
+    if run.place_of_calls is None:
+        yield None
+        return
+    async with sent_repository(case.repo, start.commit, case.spec.copy_) as sent:
+        yield sent
 
 
 async def _start(case: ResolvedSpec, run: Run) -> Start:

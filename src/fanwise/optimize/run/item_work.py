@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from fanwise.kernel.sent_workspaces import SentRepository
 from fanwise.optimize.propose.port import Feedback, ProposalRequest, Proposals
+from fanwise.optimize.run.check_away import check_away
 from fanwise.optimize.run.original import Original
 from fanwise.optimize.run.trial import Trial, source_of
 from fanwise.optimize.run.workbench import Workbench
@@ -18,9 +20,13 @@ from fanwise.optimize.state.item import OptimizeItem
 class ItemWork:
     """Performs items on a workbench. Each returns plain data, for the journal."""
 
-    def __init__(self, case: ResolvedSpec, workbench: Workbench) -> None:
+    def __init__(
+        self, case: ResolvedSpec, workbench: Workbench, sent: SentRepository | None = None
+    ) -> None:
+        """`sent`: the repository for workers, which then make the checks."""
         self._case = case
         self._workbench = workbench
+        self._sent = sent
         self.original = Original(workbench)
         self._trial = Trial(workbench, self.original)
 
@@ -45,7 +51,9 @@ class ItemWork:
         if item.kind == "prepare":
             return await self._trial.prepare(item.candidate)
         if item.kind == "check":
-            return await self._trial.check(item.candidate)
+            if self._sent is None:
+                return await self._trial.check(item.candidate)
+            return await check_away(self._sent, self._workbench, self.original, item.candidate)
         if item.kind == "benchmark":
             return await self._trial.benchmark(item.candidate)
         if item.kind == "profile":

@@ -40,10 +40,12 @@ class DifferentialResult(msgspec.Struct, frozen=True, kw_only=True):
 class Trial:
     """The stages of a candidate."""
 
-    def __init__(self, workbench: Workbench, original: Original) -> None:
+    def __init__(
+        self, workbench: Workbench, original: Original, *, known: KnownFailures | None = None
+    ) -> None:
         self._workbench = workbench
         self._original = original
-        self._known = KnownFailures()
+        self._known = known or KnownFailures()
 
     async def prepare(self, candidate: Candidate) -> PreparedCandidate:
         """Apply and compile it; none of its code runs."""

@@ -8,7 +8,7 @@ it is gone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -32,8 +32,16 @@ LONGEST_S = 3600.0
 class Workbench:
     """The workspaces of a run. Use it in `async with`."""
 
-    def __init__(self, case: ResolvedSpec, pool: WorkspacePool, folder: Path) -> None:
+    def __init__(
+        self,
+        case: ResolvedSpec,
+        pool: WorkspacePool,
+        folder: Path,
+        judges: Sequence[str] | None = None,
+    ) -> None:
+        """`judges`: the files that judge, where the user's tree is not at hand."""
         self.case = case
+        self._judges = judges
         self.folder = folder
         """Files here are found by a resume."""
         self._pool = pool
@@ -56,6 +64,11 @@ class Workbench:
         """How far floats may be apart and still be equal."""
         given = self.case.spec.tolerance
         return Tolerance(given.relative, given.absolute)
+
+    @property
+    def judges(self) -> Sequence[str]:
+        """The files that no candidate changes; read from the user's tree."""
+        return self.case.judges if self._judges is None else self._judges
 
     @property
     def settings(self) -> Settings:
@@ -81,7 +94,7 @@ class Workbench:
         case = self.case
 
         def check() -> tuple[Finding, Placement | None]:  # which files judge is read from the tree
-            return check_applies(workspace, candidate, case.target, judges=case.judges)
+            return check_applies(workspace, candidate, case.target, judges=self.judges)
 
         return await in_thread(check)
 

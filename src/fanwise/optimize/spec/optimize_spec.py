@@ -18,7 +18,6 @@ from fanwise.specs import (
     Where,
 )
 from fanwise.specs.model import Line, Patterns, Size
-from fanwise.specs.place import refuse_place
 
 RESERVED = ("workspaces", "cpu")
 """Names of caps that every run has."""
@@ -172,7 +171,6 @@ class OptimizeSpec(LimitsSpec):
         if self.profile and (self.target is None or self.benched.command is not None):
             raise where.at("profile").bad("needs a `target`, and a `bench` that is no command")
         self._check_caps(where)
-        refuse_place(self.on, where)
 
     def _check_hot(self, where: Where) -> None:
         if self.target is not None or (self.bench is not None and self.bench.calls is None):

@@ -13,6 +13,7 @@ from fanwise.kernel.repository_watch import RepositoryWatch
 from fanwise.kernel.run import Run
 from fanwise.kernel.run_files import files_of, kept_files
 from fanwise.kernel.scope import current, path_here
+from fanwise.kernel.sent_workspaces import sent_repository
 from fanwise.kernel.workspaces import open_workspaces
 from fanwise.plan.run.apply_result import keep_changes
 from fanwise.plan.run.drive import Took, drive
@@ -66,15 +67,20 @@ async def execute(
     watch = RepositoryWatch(resolved.repo, run, path)
     async with AsyncExitStack() as stack:
         folder = await stack.enter_async_context(files_of(run))
-        pool = None
+        pool, sent = None, None
         if replay(known, before.records, counts).left:
             await watch.begin()
-            pool = await stack.enter_async_context(_workspaces(resolved))
+            away = run.place_of_calls is not None
+            pool = await stack.enter_async_context(_workspaces(resolved, 1 if away else None))
+            if away:
+                repository = sent_repository(resolved.repo, base.commit, spec.copy_)
+                sent = await stack.enter_async_context(repository)
         work = await in_thread(
             PlanItemWork, resolved, pool, folder, tree=lambda: board.tree,
-            grow=grower(spec, base), tell=tell,
+            grow=grower(spec, base), tell=tell, sent=sent,
         )  # fmt: skip
-        caps = resolved.caps(len(pool or ()) or resolved.slots)
+        here = 0 if pool is None or sent is not None else len(pool)
+        caps = resolved.caps(here or resolved.slots)
         await drive(board, work.perform, spec.max_parallel, caps, run, lost=before.lost, took=took)
         kept: Mapping[str, str] = {}
         if board.over and kept_files(run) is not None:
@@ -97,11 +103,13 @@ def _retries(run: Run) -> bool:
     return run.retries_failed or (around is not None and around.again)
 
 
-def _workspaces(resolved: ResolvedPlan) -> AbstractAsyncContextManager[WorkspacePool]:
+def _workspaces(
+    resolved: ResolvedPlan, slots: int | None
+) -> AbstractAsyncContextManager[WorkspacePool]:
     files = resolved.base.files
     return open_workspaces(
         resolved.repo,
-        slots=resolved.slots,
+        slots=slots or resolved.slots,
         copy=resolved.spec.copy_,
         sparse=NOTHING,  # who takes one says what it needs
         base=resolved.base.commit,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,6 +17,7 @@ from fanwise.errors import CommandFailed
 from fanwise.kernel.confined import ending_of, hint_of, run_in_workspace, scratch_folder
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.sent_workspaces import SentRepository
 from fanwise.kernel.workspaces import workspace
 from fanwise.plan.merge.publish import branch_name, leave
 from fanwise.plan.merge.step import Signature, author_of, merge_step
@@ -23,10 +25,11 @@ from fanwise.plan.merge.trees import commit_with
 from fanwise.plan.model.leaf_result import LeafResult, SubPlan, Try
 from fanwise.plan.model.merge_result import Conflict, MergeCheck, MergeStep, PublishedResult
 from fanwise.plan.model.node import Node, Tree
+from fanwise.plan.run.leaf_away import do_leaf_away
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.state.plan_item import LEAF_FAN_OUT, PlanItem
 from fanwise.plan.work.captured_output import output_of
-from fanwise.plan.work.leaf import do_leaf
+from fanwise.plan.work.leaf import LeafArguments, do_leaf
 from fanwise.plan.work.names import Names
 from fanwise.plan.work.port import LeafSettings
 from fanwise.plan.work.sparse_folders import SparseFolders, code_beside, is_sparse
@@ -42,6 +45,7 @@ class PlanItemWork:
 
     `tree` returns the sub-plans as they are now, `grow` adds some if it can. `tell` has what the
     user told sub-plans, by their ids. Without a pool, nothing is left to do that needs one.
+    `sent`: the repository for workers, which then do the sub-plans.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class PlanItemWork:
         tree: Callable[[], Tree],
         grow: Callable[[Tree, str, Sequence[SubPlan]], Tree],
         tell: Mapping[str, str] = MappingProxyType({}),
+        sent: SentRepository | None = None,
     ) -> None:
         self._case = resolved
         self._workspaces = pool
@@ -60,6 +65,7 @@ class PlanItemWork:
         self._tree = tree
         self._grow = grow
         self._tell = tell
+        self._sent = sent
         spec, split = resolved.spec, resolved.base.split
         self._how = LeafSettings(
             kept=folder,
@@ -127,19 +133,22 @@ class PlanItemWork:
         at = item.at
         if item.before:
             at = await in_thread(_start_of, resolved.git, item)
-        return await do_leaf(
-            leaf,
+        given = LeafArguments(
             goal=resolved.spec.goal,
             worker=resolved.worker_of(leaf),
-            pool=self._pool,
             how=self._how,
             owners=self._tree().owners,
             at=at,
             sparse=self._cone(leaf),
             before=[*self._told(leaf), *(self._try_of(each) for each in item.conflicts)],
             depth_left=0 if again or leaf.is_task else resolved.spec.split.max_depth - leaf.depth,
-            accepts=lambda subplans: self._grow(self._tree(), leaf.id, subplans),
         )
+        if self._sent is not None:
+            if given["depth_left"] > 0:
+                given["accepts"] = partial(self._grow, self._tree(), leaf.id)
+            return await do_leaf_away(self._sent, resolved.git, leaf, **given)
+        given["accepts"] = lambda subplans: self._grow(self._tree(), leaf.id, subplans)
+        return await do_leaf(leaf, pool=self._pool, **given)
 
     def _cone(self, leaf: Node) -> Sequence[str]:
         if self._cones is None:

@@ -145,7 +145,8 @@ class PlanSpec(LimitsSpec):
                 raise where.at(field, RESERVED).bad(
                     "is reserved for the run; set `max_parallel` instead"
                 )
-        refuse_place(self.on, where)
+        if self.each.workflow is not None:
+            refuse_place(self.on, where)
 
 
 def _inside(patterns: tuple[str, ...], where: Where) -> None:

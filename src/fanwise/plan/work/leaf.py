@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from typing import Required, TypedDict, Unpack
 
 from msgspec.structs import replace
 
@@ -44,30 +45,35 @@ _MOST_REASON = 1_000
 """Characters: a reason may quote what somebody else wrote, however long that is."""
 
 
-async def do_leaf(
-    leaf: Node,
-    *,
-    goal: str,
-    worker: LeafWorker,
-    pool: WorkspacePool,
-    how: LeafSettings,
-    owners: Mapping[str, str],
-    at: str | None = None,
-    sparse: Sequence[str] | None = None,
-    before: Sequence[Try] = (),
-    depth_left: int = 0,
-    accepts: Callable[[Sequence[SubPlan]], object] = lambda subplans: None,
-) -> LeafResult:
-    """Work on the leaf, inside an item that holds a permit for a workspace. `SubPlanFailed`.
+class LeafArguments(TypedDict, total=False):
+    """What a leaf depends on, apart from where it is done.
 
     `owners` is the leaf of each file (`Tree.owners`); `at` the commit that it starts from, if it is
     not that of the pool. `before` are failures that it is told of and that are not its own tries:
     a conflict with others. `depth_left`: how many levels of sub-plans it may still return;
     `accepts` raises a `FanwiseError` for those that cannot be.
     """
-    doing = _Doing(leaf, leaf.goal or goal, worker, how, owners, tuple(before), depth_left, accepts)
+
+    goal: Required[str]
+    worker: Required[LeafWorker]
+    how: Required[LeafSettings]
+    owners: Required[Mapping[str, str]]
+    at: str | None
+    sparse: Sequence[str] | None
+    before: Sequence[Try]
+    depth_left: int
+    accepts: Callable[[Sequence[SubPlan]], object]
+
+
+async def do_leaf(leaf: Node, *, pool: WorkspacePool, **given: Unpack[LeafArguments]) -> LeafResult:
+    """Work on the leaf, inside an item that holds a permit for a workspace. `SubPlanFailed`."""
+    doing = _Doing(
+        leaf, leaf.goal or given["goal"], given["worker"], given["how"], given["owners"],
+        tuple(given.get("before", ())), given.get("depth_left", 0),
+        given.get("accepts", lambda subplans: None),
+    )  # fmt: skip
     while True:
-        async with workspace(pool, at=at, sparse=sparse) as here:
+        async with workspace(pool, at=given.get("at"), sparse=given.get("sparse")) as here:
             ended = await doing.tries_in(here)
         if ended is not None:
             return ended
