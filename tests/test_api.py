@@ -15,6 +15,7 @@ import fanwise
 import fanwise.specs
 import fanwise.testing
 from fanwise import errors
+from tests.marks import slow
 
 EXPORTS = [
     "Adaptive", "Attempt", "Budget", "Caps", "Command", "CommandResult", "Exclusive",
@@ -87,6 +88,7 @@ results += [fanwise.run_matrix_sync(fanwise.Matrix(prompts="?", inputs=["a"]), c
 """
 
 
+@slow
 def test_a_program_that_uses_the_names_is_checked_as_strictly_as_ever(tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text(USER)
     # With the settings of this project, so that what `make types` knows is not found out again.

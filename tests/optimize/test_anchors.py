@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.marks import slow
 from tests.optimize.project import judge
 from tests.optimize.support import code, make_repo, unchanged
 from tests.workspaces.support import write
@@ -35,6 +36,7 @@ CHANGES = {
 }
 
 
+@slow
 def test_messages_arguments_and_what_generators_give_are_compared(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "project", {"m.py": PARTS, "check.py": CHECK})
     for name, (_, old, new) in CHANGES.items():

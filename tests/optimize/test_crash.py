@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import Place, eventually
-from tests.marks import slow, slow_after
+from tests.marks import slow
 from tests.optimize.sleepy import log_of, make_sleepy, variant
 from tests.optimize.support import code, unchanged
 from tests.workspaces.support import git, write
@@ -97,7 +97,8 @@ def is_alive(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-@pytest.mark.parametrize("stage", slow_after(1, STAGES))
+@slow
+@pytest.mark.parametrize("stage", STAGES)
 def test_killed_in_a_stage_it_goes_on_there(place: Place, cache: Path, stage: str) -> None:
     program, who = STAGES[stage]
     repo = project(place.path, program)

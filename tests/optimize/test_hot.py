@@ -115,6 +115,7 @@ def _hot_file(folder: Path, **fields: Any) -> Path:
     return _commit(folder / "project")
 
 
+@slow
 def test_killed_in_the_second_function_a_resume_keeps_the_profile_and_the_first(
     tmp_path: Path,
 ) -> None:
@@ -139,6 +140,7 @@ def test_killed_in_the_second_function_a_resume_keeps_the_profile_and_the_first(
     assert all("proposal 1 rejected, " in each for (each,) in judged.values()), judged
 
 
+@slow
 def test_one_budget_holds_for_all_functions_and_what_it_left_out_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

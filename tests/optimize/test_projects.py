@@ -91,6 +91,7 @@ BOTH = {"right": FAST_SUM, "wrong": WRONG_SUM}
 JUDGED = {"right": "accepted", "wrong": "rejected"}
 
 
+@slow
 @pytest.mark.parametrize("where", [".venv", pytest.param("elsewhere", marks=slow)])
 def test_the_projects_own_environment_is_used_also_in_the_temporary_folder(
     tmp_path: Path, where: str

@@ -123,6 +123,7 @@ print("done in", 1.5, "s")
 """
 
 
+@slow
 @pytest.mark.parametrize(
     ("printing", "status"), [(False, "undecided"), pytest.param(True, "rejected", marks=slow)]
 )

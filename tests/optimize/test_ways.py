@@ -127,6 +127,7 @@ def test_branches(sleepy: Path) -> None:
     assert "one" in {mark for mark, _ in log_of(sleepy, "bench")}
 
 
+@slow
 def test_a_folder_that_is_no_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOG", str(tmp_path / "log"))
     texts = {"src/pkg/__init__.py": "", "src/pkg/slow.py": SLOW, "run.py": RUN, "bench.py": BENCH}
@@ -173,6 +174,7 @@ def test_what_is_not_there_is_told_before_anything_runs(
     assert not (sleepy / "log").exists()
 
 
+@slow
 def test_a_wrong_proposal_is_repaired_with_the_call_in_which_it_differs(tmp_path: Path) -> None:
     """The model is told; what it answers then is judged, and its descent is kept."""
     project.make_project(tmp_path / "project")

@@ -34,7 +34,7 @@ from fanwise.optimize.differential.child_program import Site
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.recording import record
 from fanwise.processes.sandbox import unusable
-from tests.marks import slow_after
+from tests.marks import slow, slow_after
 from tests.optimize.differential.support import checkout
 
 SETTINGS = Settings(timeout_s=60.0, sandbox=False)
@@ -199,6 +199,7 @@ def test_a_clock_that_is_turned_back_and_figures_that_are_printed_change_nothing
     assert forging.seconds > plain.seconds / 10
 
 
+@slow
 def test_a_clock_that_is_replaced_in_the_frame_of_the_caller_gains_nothing(
     folder: Path, original: Site, recorded: RecordedCalls
 ) -> None:

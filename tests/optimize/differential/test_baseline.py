@@ -87,6 +87,7 @@ def test_where_the_original_runs_out_of_stack_a_candidate_may_run_for_ever(tmp_p
     assert original.differs(right, allowed_s=2.0) == []
 
 
+@slow
 def test_what_the_original_merely_fails_on_is_not_asked_of_a_candidate(tmp_path: Path) -> None:
     module = "def f(a, b, c):\n    return sum(range(a)) + sum(range(b)) + sum(range(c))\n"
     original = Original(tmp_path, module, "from mod import f\nf(3, 4, 5)\n")
@@ -105,6 +106,7 @@ def test_it_can_be_written_down_and_read_again(tmp_path: Path) -> None:
     assert msgspec.json.encode(msgspec.json.decode(text, type=Baseline)) == text
 
 
+@slow
 def test_hints_take_out_what_they_do_not_admit_and_add_what_they_do(tmp_path: Path) -> None:
     module = "def f(n: int, words: list[str]) -> int:\n    return n * 2 + len(words)\n"
     original = Original(tmp_path, module, "from mod import f\nf(3, ['a'])\n")

@@ -16,6 +16,7 @@ from fanwise.optimize.differential.plan import PlannedCall
 from fanwise.optimize.differential.weigh import name_of, weigh
 from fanwise.processes import CommandResult
 from fanwise.processes.result import Capture
+from tests.marks import slow
 from tests.optimize.differential.support import SETTINGS, Original, checkout, run
 
 MODULE = """
@@ -69,6 +70,7 @@ def test_a_stream_that_was_cut_says_so() -> None:
     assert read_observations(result, "w", {1, 2}, 0).cut == ""
 
 
+@slow
 def test_far_fetched_calls_are_told_reject_if_asked_and_can_be_waived(original: Original) -> None:
     finding, difference = checked(original, FASTER)
     assert (finding.ok, difference) == (True, None)
@@ -95,6 +97,7 @@ def test_a_waiver_never_covers_a_recorded_call() -> None:
     assert (found.rejecting, found.allowed) == ([differs], [])
 
 
+@slow
 def test_an_object_that_only_a_constructor_can_make_is_not_held_against_a_candidate(
     tmp_path: Path,
 ) -> None:
