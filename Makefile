@@ -11,10 +11,10 @@ export UV_PROJECT_ENVIRONMENT := .venv
 # The tests start many short Python processes: compiled files make that bearable.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run test test-all checks lint types layers unit slow coverage fuzz bench docs format release clean
+.PHONY: help setup run test test-all checks lint types layers unit slow coverage fuzz bench docs docs-serve format release clean
 
 help:  ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 .venv/.ready: pyproject.toml uv.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -83,8 +83,12 @@ fuzz: setup  ## the property tests, long and with a fresh seed, which is printed
 bench: setup  ## the benchmarks: ratios side by side, see bench/README.md
 	$(BIN)/python -m bench
 
-docs: setup  ## write docs/reference from the docstrings
+docs: setup  ## write docs/reference from the docstrings, and build the site into .site/html
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/build_site.py
+
+docs-serve: setup  ## show the site on this machine
+	$(BIN)/python docs/build_site.py --serve
 
 format: setup  ## let ruff rewrite what it can
 	$(BIN)/ruff format .
@@ -94,4 +98,4 @@ release: setup  ## build, check the wheel in an empty environment, cut the chang
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/release.py $(VERSION)
 
 clean:  ## remove the virtual environment and caches
-	rm -rf .venv .venv-* .mypy_cache .ruff_cache .import_linter_cache .coverage* dist
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .import_linter_cache .coverage* .site dist
