@@ -245,13 +245,29 @@ def test_a_verdict_is_as_sure_as_the_file_asks() -> None:
     assert judge(cells, "exact", at_least=0.85, confidence=0.5).verdict == "proven"
 
 
+def test_a_gate_that_wants_proof_fails_where_there_is_none(place: Place) -> None:
+    """54 of 60: 0.9, from 0.80 to 0.95."""
+    strict = {"exact": {"at_least": 0.93, "undecided": "fail"}, "failed": {"at_most": 0}}
+    write(place, 54, expect=strict)
+    done = place.run("run", "m.yaml", "--junit", "gate.xml")
+    assert done.returncode == 1 and b"undecided" in done.stdout
+    assert b"1 of 2 expectations undecided" in done.stderr and b"not counted" not in done.stderr
+    suite = ElementTree.parse(place.path / "gate.xml").getroot()
+    assert [suite.attrib[each] for each in ("failures", "errors", "skipped")] == [*"010"]
+    write(place, 54, expect={"exact": {"at_least": 0.7, "undecided": "fail"}})
+    assert judged(place)[0] == 0, "it is proven"
+    write(place, 54, expect={"exact": {"at_least": 0.99, "undecided": "fail"}})
+    assert judged(place)[0] == 4, "refuted is refuted"
+
+
 def test_undecided_is_said_aloud_and_is_no_failure() -> None:
     found = [
         Judgement("exact at least 0.8", "m s", "0.8 [0.4, 0.9]", "undecided"),
         Judgement("failed at most 0", "all", "0", "proven"),
     ]
     end = end_of(MatrixState([], Spending()), found)
-    (note,) = [each for each in end.notes if "undecided" in each]
+    note, more = [each for each in end.notes if "undecided" in each]
     assert note.startswith("1 of 2 expectations undecided: neither proven nor refuted")
+    assert more == "  1 of them not counted as a failure: to count them, `undecided: fail`"
     assert end.exit_code == 0
     assert not end_of(MatrixState([], Spending()), found[1:]).notes

@@ -28,8 +28,10 @@ from fanwise.matrix.state.results import fault_of
 from fanwise.matrix.system import SYSTEM, judge
 from fanwise.matrix.views.analysis import analyse
 from fanwise.matrix.views.header import tiles
+from fanwise.matrix.views.heat import input_map
 from fanwise.matrix.views.page import report
-from fanwise.matrix.views.text import describe_run
+from fanwise.matrix.views.text import describe_run, end_of
+from fanwise.models.names import Price
 from fanwise.specs.system import Report
 from fanwise.testing import ScriptedModel
 from tests.view.seen import Seen
@@ -212,8 +214,6 @@ def test_every_built_in_scorer_gives_a_reason(
 
 
 def _priced(answer: Callable[[Any], Any]) -> ScriptedModel:
-    from fanwise.models.names import Price
-
     return ScriptedModel(answer, name="scripted:one", price=Price(1e6, 0.0))
 
 
@@ -260,3 +260,74 @@ def test_the_headline_mean_leaves_controls_out(tmp_path: Path) -> None:
     shown = {each.name: (each.value, each.about) for each in tiles(state, analyse(state))}
     assert shown["exact"] == ("1.000", "mean of all but controls")
     assert shown["cells"] == ("16", "1 model, 2 strategies, 8 inputs")
+
+
+# -- nothing came of it ----------------------------------------------------------------------------
+
+
+async def always_crashes(subject: Subject) -> str:
+    raise KeyError("label")
+
+
+async def always_lost(subject: Subject) -> str:
+    raise ModelUnreachable("no connection")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "score", "verdict"),
+    [
+        (always_crashes, "0.000 [0.000, 0.324]", "refuted"),
+        (always_lost, "-, 8 of 8 missing", "not judged"),
+    ],
+)
+def test_where_every_cell_failed_there_are_scores_all_the_same(
+    tmp_path: Path, strategy: Any, score: str, verdict: str
+) -> None:
+    journal = tmp_path / "j.db"
+    result = run_matrix_sync(matrix(prompts={"s": strategy}), journal=journal, run="honest")
+    assert score in result.table()
+    state, page = recorded(result, journal)
+    assert score in page.lines[1] and score in describe_run(state, fully=False)[1]
+    assert score.removeprefix("-, ")[:5] in Seen(page.html).text
+    expect = {"exact": ExpectationSpec.model_validate({"at_least": 0.5})}
+    assert [each.verdict for each in judge(None, "honest", state, expect)] == [verdict]
+
+
+def test_a_comparison_with_a_side_that_has_no_score_at_all_is_not_left_out(tmp_path: Path) -> None:
+    journal = tmp_path / "j.db"
+    prompts = {"sound": sound, "lost": always_lost, "crashes": crashes}
+    made = matrix(prompts=prompts, failed_as="missing")
+    _, page = recorded(run_matrix_sync(made, journal=journal, run="honest"), journal)
+    text = "\n".join(page.lines)
+    assert "lost and sound (exact): 8 of 8 pairs missing: 8 without a score of lost" in text
+    assert "nothing to compare" in Seen(page.html).text
+
+
+@pytest.mark.parametrize(("failed_as", "value"), [(0, 0.0), ("missing", None)])
+def test_the_map_of_inputs_counts_failures_as_the_run_does(
+    tmp_path: Path, failed_as: Any, value: float | None
+) -> None:
+    journal = tmp_path / "j.db"
+    made = matrix(prompts={"crashes": crashes}, failed_as=failed_as)
+    state, _ = recorded(run_matrix_sync(made, journal=journal, run="honest"), journal)
+    rows = dict(input_map(analyse(state)).map.rows)
+    assert [heat.value for heat in rows["i0"] if heat is not None] == [value]
+
+
+@pytest.mark.parametrize(
+    ("price", "said"), [(Price(1e3, 0.0), "0.4320"), (None, "unknown"), (Price(1e-2, 0.0), "e-0")]
+)
+def test_what_judges_cost_stands_beside_what_answers_cost(
+    tmp_path: Path, price: Price | None, said: str
+) -> None:
+    journal = tmp_path / "j.db"
+    grading = ScriptedModel(
+        lambda request: '{"score": 1, "reason": "fine"}', name="scripted:j", price=price
+    )
+    made = matrix(prompts={"s": sound}, score=[{"judge": "Is it good?", "model": grading}])
+    state, page = recorded(run_matrix_sync(made, journal=journal, run="honest"), journal)
+    for lines in (page.lines, describe_run(state, fully=False), end_of(state).output):
+        (line,) = [each for each in lines if each.startswith("judges cost")]
+        assert said in line and "0.0000" not in line
+    (tile,) = [each for each in tiles(state, analyse(state)) if each.name == "dollars"]
+    assert tile.about.startswith("and ") and tile.about.endswith(" for judges")

@@ -99,6 +99,20 @@ def test_a_file_that_was_exported_stands_for_its_run(folder: Path) -> None:
     assert (found["before"], found["diff"]) == ("first.jsonl", [])
 
 
+def test_two_files_of_the_same_name_are_two_sides(folder: Path) -> None:
+    place = Place(folder)
+    for name in ("first", "second"):
+        (folder / f"of_{name}").mkdir()
+        place.run("export", name, "-o", f"of_{name}/cells.jsonl")
+    files = ("of_first/cells.jsonl", "of_second/cells.jsonl")
+    (found,) = json.loads(place.run("compare", *files, "-o", "y.html", "--json").stdout)[
+        "comparisons"
+    ]
+    (other,) = json.loads((folder / "document.json").read_text())["comparisons"]
+    assert (found["before"], found["after"]) == files
+    assert found["contrasts"][0]["difference"] == other["contrasts"][0]["difference"]
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -49,7 +49,7 @@ def compare(
     sides: list[ComparedRun] = []
     for each in runs:
         if each.endswith(".jsonl"):
-            sides.append(ComparedRun(Path(each).name, exported_rows(Path(each))))
+            sides.append(ComparedRun(each, exported_rows(Path(each))))
             continue
         with recorded_version(journal, each) as (opened, run, version):
             found = installed(run.kind)

@@ -26,7 +26,7 @@ from fanwise.matrix.spec.blocks import plain_options
 from fanwise.matrix.spec.compile import Compiled, compile_
 from fanwise.matrix.spec.matrix_spec import MatrixSpec
 from fanwise.matrix.state.matrix_state import MatrixState
-from fanwise.matrix.state.results import CellResult, digest
+from fanwise.matrix.state.results import CellResult, digest, scored_cells
 from fanwise.matrix.stats.compare import Contrast, compare
 from fanwise.matrix.stats.data import Scored
 from fanwise.matrix.stats.options import DEFAULTS, AnalysisOptions
@@ -174,6 +174,8 @@ class MatrixResult(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: list[ContrastVerdict] = []
     """With `stop_when_decided`: what is known of each contrast."""
     stats: Stats = Stats()
+    scorers: list[str] = []
+    """The names of the scores, in the order of the matrix."""
     options: AnalysisOptions = DEFAULTS
     """How the results are analysed unless you say otherwise."""
 
@@ -229,8 +231,7 @@ class MatrixResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _scored(self) -> list[Scored]:
-        waiting = [Scored(each.key, each.axes, "waiting") for each in self.waiting]
-        return [each.scored for each in self.cells] + waiting
+        return scored_cells(self.cells, self.waiting, self.scorers)
 
 
 async def run_matrix(
@@ -277,6 +278,7 @@ async def run_matrix(
         short=done.counts.short,
         verdicts=list(done.verdicts),
         stats=stats,
+        scorers=done.scorers,
         options=done.options,
     )
 

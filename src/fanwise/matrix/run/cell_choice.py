@@ -30,8 +30,8 @@ class CellChoice(msgspec.Struct, frozen=True):
 
     def cells(self, cells: Sequence[Cell]) -> list[Cell]:
         """Those that are meant. `UsageError` if there are none."""
-        wanted = _by_axis(self.only, cells)
-        found = [cell for cell in cells if _fits(cell, wanted)]
+        wanted = _by_axis(self.only, cells) if self.only else {}
+        found = [cell for cell in cells if _fits(cell, wanted)] if wanted else list(cells)
         if not found:
             raise UsageError(f"no cell fits {_words(self.only)}", _values(cells))
         if self.rerun in (None, "failed", "all"):

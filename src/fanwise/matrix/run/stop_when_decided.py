@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from fanwise.matrix.cells.cell import Cell
-from fanwise.matrix.state.results import CellResult
+from fanwise.matrix.state.results import CellResult, scored_cells
 from fanwise.matrix.stats.sequential import ContrastVerdict, needless, verdicts
 
 AXES = ("model", "strategy")
@@ -53,7 +53,7 @@ class Stopping:
             self._look()
 
     def _look(self) -> None:
-        scored = [each.scored for each in self._ended.values()]
+        scored = scored_cells(self._ended.values(), (), self._scorers)
         found = verdicts(
             scored, self._planned, self._axes, self._scorers, failed_as=self._failed_as
         )

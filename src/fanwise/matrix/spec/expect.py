@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -26,6 +26,8 @@ class ExpectationSpec(SpecModel):
     by: float = Field(default=0.0, ge=0)
     """How much worse is still good enough."""
     confidence: float = Field(default=0.95, gt=0, lt=1)
+    undecided: Literal["pass", "fail"] = "pass"
+    """What the exit code makes of a verdict that is neither proven nor refuted."""
     model: str = "*"
     strategy: str = "*"
     """Which models and strategies it is about; each of them has to meet it."""

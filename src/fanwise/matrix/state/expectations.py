@@ -40,6 +40,14 @@ class Judgement(msgspec.Struct, frozen=True):
     measured: str
     verdict: Verdict
     why: str = ""
+    needs_proof: bool = False
+    """Whether undecided is not good enough: `undecided: fail`."""
+
+    @property
+    def fails(self) -> bool:
+        """Whether a gate stays closed, for want of proof."""
+        open_question = self.verdict == "undecided" and self.needs_proof
+        return self.verdict == "not judged" or open_question
 
 
 class Judge:
@@ -51,7 +59,11 @@ class Judge:
         self._side = side
 
     def judge(self, expect: Mapping[str, ExpectationSpec]) -> list[Judgement]:
-        return [found for name, each in expect.items() for found in self._judged(name, each)]
+        return [
+            msgspec.structs.replace(found, needs_proof=each.undecided == "fail")
+            for name, each in expect.items()
+            for found in self._judged(name, each)
+        ]
 
     def _judged(self, name: str, spec: ExpectationSpec) -> Iterator[Judgement]:
         if name == NO_WORSE:

@@ -17,7 +17,7 @@ from fanwise.matrix.answers.steps import Answer
 from fanwise.matrix.cells.cell import Cell
 from fanwise.matrix.state.definitions import Definition
 from fanwise.matrix.state.given import Given
-from fanwise.matrix.state.results import CellResult, Score, score_of, unaffordable
+from fanwise.matrix.state.results import CellResult, Score, score_of, scored_cells, unaffordable
 from fanwise.matrix.state.spending import Spending
 from fanwise.matrix.stats.data import Scored
 from fanwise.matrix.stats.options import DEFAULTS, AnalysisOptions
@@ -159,8 +159,7 @@ class MatrixState:
     @property
     def scored(self) -> list[Scored]:
         """As the analysis takes them, those that wait too."""
-        waiting = [Scored(each.cell.key, each.cell.axes, "waiting") for each in self.waiting]
-        return [each.scored for each in self.results] + waiting
+        return scored_cells(self.results, (each.cell for each in self.waiting), self.scorers)
 
     @property
     def may_have_run_twice(self) -> list[CellResult]:

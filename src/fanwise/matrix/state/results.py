@@ -116,10 +116,9 @@ class CellResult(CellCalls, frozen=True, gc=True):
             **spent,
         )
 
-    @property
-    def scored(self) -> Scored:
-        """As the analysis takes it."""
-        scores = {name: score.score for name, score in self.scores.items()}
+    def scored(self, scorers: Mapping[str, None]) -> Scored:
+        """As the analysis takes it: a cell that failed has all scores too, each unknown."""
+        scores = {**scorers, **{name: score.score for name, score in self.scores.items()}}
         return Scored(
             self.cell.key, self.cell.axes, self.status, scores, self.error, self.fault,
             **self.measures,
@@ -130,6 +129,15 @@ class CellResult(CellCalls, frozen=True, gc=True):
         plain = msgspec.structs.asdict(self)  # answers are plain, and large: they are not copied
         del plain["id"]
         return {**self.cell.axes, **plain, "scores": scores, "cell": self.id}
+
+
+def scored_cells(
+    results: Iterable[CellResult], waiting: Iterable[Cell], scorers: Iterable[str]
+) -> list[Scored]:
+    """The cells of a matrix as the analysis takes them, those that wait too."""
+    none = dict.fromkeys(scorers)
+    ended = [each.scored(none) for each in results]
+    return ended + [Scored(each.key, each.axes, "waiting", none) for each in waiting]
 
 
 def digest(results: Iterable[CellResult]) -> str:

@@ -93,7 +93,9 @@ def spot(axes: Mapping[str, str], without: Iterable[str] = ()) -> Spot:
 
 def in_order(cells: Iterable[Scored]) -> list[Scored]:
     """The cells, sorted by their place; two in one place would be counted twice."""
-    ordered = sorted(cells, key=lambda cell: (spot(cell.axes), cell.key))
+    found = list(cells)
+    names = axis_names(found)
+    ordered = sorted(found, key=lambda cell: ([cell.axes.get(n, "") for n in names], cell.key))
     for one, two in pairwise(ordered):
         if one.axes == two.axes:
             raise UsageError(

@@ -19,7 +19,14 @@ from fanwise.matrix.stats.options import AnalysisOptions
 from fanwise.matrix.stats.pass_at_k import PassAtK, pass_rates
 from fanwise.matrix.stats.sequential import ContrastVerdict
 from fanwise.matrix.stats.summary import GroupSummary, Summary, summarize
-from fanwise.matrix.views.tables import GROUP, aligned, group_lines, interval_text, range_text
+from fanwise.matrix.views.tables import (
+    GROUP,
+    aligned,
+    group_lines,
+    interval_text,
+    judges_lines,
+    range_text,
+)
 
 MOST_LINES = 30
 """Of contrasts on a terminal: ten models have 45."""
@@ -36,6 +43,8 @@ class Analysis(msgspec.Struct, frozen=True):
     """What can be relied on instead."""
     pass_at_k: list[PassAtK]
     """Only where there are repeats, and of scorers that say right or wrong."""
+    failed_as: float | None = 0.0
+    """As in `AnalysisOptions`."""
 
     @property
     def groups(self) -> list[GroupSummary]:
@@ -65,6 +74,7 @@ def analyse(found: MatrixState) -> Analysis:
             if repeats
             for rate in _pass_rates(cells, scorer, options)
         ],
+        options.failed_as,
     )
 
 
@@ -84,7 +94,7 @@ def _contrasts(
 
 def _says_something(contrast: Contrast) -> bool:
     """A control has no model: its cells have no partners under another."""
-    return contrast.pairs > 0
+    return contrast.planned > 0
 
 
 def document_of(run: RunRecord, found: MatrixState, analysis: Analysis) -> dict[str, Any]:
@@ -136,6 +146,7 @@ def lines_of(found: MatrixState, analysis: Analysis) -> list[str]:
     lines = ["no cell has ended yet"]
     if analysis.cells:
         lines = group_lines(analysis.groups, scorer_names(analysis.cells))
+        lines += judges_lines(found.results)
     for more in (not_run_lines(found), verdict_lines(analysis.verdicts)):
         lines += ["", *more] if more else []
     if analysis.contrasts:

@@ -23,20 +23,24 @@ def expectation_lines(found: Sequence[Judgement]) -> list[str]:
 
 def junit(name: str, found: Sequence[Judgement]) -> str:
     """A test suite with a test for each expectation."""
-    count = {kind: sum(ELEMENTS.get(each.verdict) == kind for each in found)
-             for kind in ELEMENTS.values()}  # fmt: skip
+    kinds = [_element(each) for each in found]
+    count = {kind: kinds.count(kind) for kind in ELEMENTS.values()}
     suite = Element("testsuite", name=_clean(name), tests=str(len(found)),
                     failures=str(count["failure"]), errors=str(count["error"]),
                     skipped=str(count["skipped"]))  # fmt: skip
-    for each in found:
+    for each, kind in zip(found, kinds, strict=True):
         named = {"classname": _clean(name), "name": _clean(f"{each.expectation} ({each.of})")}
         test = SubElement(suite, "testcase", named)
         said = f"{each.verdict}: {each.measured}" + (f"; {each.why}" if each.why else "")
-        if each.verdict in ELEMENTS:
-            SubElement(test, ELEMENTS[each.verdict], message=_clean(said))
+        if kind is not None:
+            SubElement(test, kind, message=_clean(said))
         else:
             SubElement(test, "system-out").text = _clean(said)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + tostring(suite, encoding="unicode") + "\n"
+
+
+def _element(judgement: Judgement) -> str | None:
+    return "error" if judgement.fails else ELEMENTS.get(judgement.verdict)
 
 
 def _clean(text: str) -> str:

@@ -8,7 +8,7 @@ from fanwise.matrix.cells.cell import NO_MODEL
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.stats.summary import GroupSummary, Total, summarize
 from fanwise.matrix.views.analysis import Analysis
-from fanwise.matrix.views.tables import usd_text
+from fanwise.matrix.views.tables import judges_text, usd_text
 from fanwise.view.formats import duration_text, money
 from fanwise.view.html import Tile
 from fanwise.view.run_summary import duration
@@ -34,8 +34,8 @@ def tiles(found: MatrixState, analysis: Analysis) -> Iterator[Tile]:
     ran = sum(each.ran_s for each in found.results)
     yield Tile("calls", f"{calls:,}", f"{duration(ran)} in all")
     yield Tile("tokens", f"{_many(whole.input_tokens)} / {_many(whole.output_tokens)}", "in / out")
-    judges = sum(each.scoring_usd or 0.0 for each in found.results)
-    about = f"and {money(judges)} for judges" if judges else ""
+    judges = judges_text(found.results, money)
+    about = f"and {judges} for judges" if judges else ""
     yield Tile("dollars", usd_text(whole.usd, money), about)
 
 

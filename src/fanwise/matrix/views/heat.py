@@ -80,7 +80,7 @@ def input_map(analysis: Analysis) -> InputMap:
     groups = sorted({group for found in by_input.values() for group in found})
     hardest = sorted(by_input, key=lambda name: (_ease(by_input[name], scorer), natural(name)))
     rows = [
-        (name, [_input_heat(name, group, by_input[name].get(group), scorer) for group in groups])
+        (name, [_input_heat(name, each, by_input[name].get(each), analysis) for each in groups])
         for name in hardest[:MOST]
     ]
     values = [heat.value for _, row in rows for heat in row if heat and heat.value is not None]
@@ -99,10 +99,13 @@ def _ease(found: Mapping[Group, list[Scored]], scorer: str) -> float:
     return round(mean(scores), 9)
 
 
-def _input_heat(name: str, group: Group, cells: list[Scored] | None, scorer: str) -> Heat | None:
+def _input_heat(
+    name: str, group: Group, cells: list[Scored] | None, analysis: Analysis
+) -> Heat | None:
     if cells is None:
         return None
-    scores = [score for cell in cells if (score := score_of(cell, scorer)) is not None]
+    found = [score_of(cell, analysis.scorers[0], analysis.failed_as) for cell in cells]
+    scores = [score for score in found if score is not None]
     failed = sum(cell.status == "failed" for cell in cells)
     value, mark = mean(scores) if scores else None, "failed" if failed else DASH
     return _heat(value, group, f"{len(scores)} scored", failed, mark, name)

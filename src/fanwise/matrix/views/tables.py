@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fanwise.core.lag import describe_lag
+from fanwise.matrix.state.results import CellResult
 from fanwise.matrix.stats.data import Scored, scorer_names
 from fanwise.matrix.stats.intervals import Estimate
 from fanwise.matrix.stats.options import AnalysisOptions
-from fanwise.matrix.stats.summary import GroupSummary, ScoreSummary, Total, summarize
+from fanwise.matrix.stats.summary import GroupSummary, ScoreSummary, Total, summarize, total
 
 GROUP = ("model", "strategy")
 
@@ -89,7 +90,23 @@ def range_text(
     return f"{value:{form}} [{low:{form}}, {high:{form}}]"
 
 
-def usd_text(usd: Total, form: Callable[[float], str] = "{:.4f}".format) -> str:
+def dollars(amount: float) -> str:
+    """Dollars with four digits, and more where these would say that little is nothing."""
+    return f"{amount:.1e}" if 0 < amount < 5e-5 else f"{amount:.4f}"
+
+
+def judges_text(results: Iterable[CellResult], form: Callable[[float], str] = dollars) -> str:
+    """The dollars of judges, which no table of cells has; empty: they cost nothing."""
+    spent = total([each.scoring_usd for each in results])
+    return usd_text(spent, form) if spent.known or spent.unknown else ""
+
+
+def judges_lines(results: Iterable[CellResult]) -> list[str]:
+    text = judges_text(results)
+    return [f"judges cost {text} dollars besides"] if text else []
+
+
+def usd_text(usd: Total, form: Callable[[float], str] = dollars) -> str:
     """Dollars; where some are unknown, what they are at least."""
     if usd.total is not None:
         return form(usd.total)

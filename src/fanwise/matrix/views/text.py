@@ -15,7 +15,13 @@ from fanwise.matrix.stats.data import scorer_names
 from fanwise.matrix.stats.sequential import ContrastVerdict
 from fanwise.matrix.views.analysis import not_run_lines, verdict_lines, verdict_text
 from fanwise.matrix.views.expectations import expectation_lines
-from fanwise.matrix.views.tables import group_lines, groups_of, late_lines, summary_lines
+from fanwise.matrix.views.tables import (
+    group_lines,
+    groups_of,
+    judges_lines,
+    late_lines,
+    summary_lines,
+)
 from fanwise.specs.system import End
 
 MOST_NAMED = 5
@@ -38,24 +44,35 @@ def end_of(done: MatrixState, judgements: Sequence[Judgement] = ()) -> End:
     failures = [f"{name_of(each)}: {each.error}" for each in done.failed]
     scored = done.scored
     groups = groups_of(scored, done.options)
-    lines, notes = group_lines(groups, scorer_names(scored)), _notes(done) + late_lines(groups)
+    lines = group_lines(groups, scorer_names(scored)) + judges_lines(found)
+    notes = _notes(done) + late_lines(groups)
     lines += ["", *expectation_lines(judgements)] if judgements else []
-    undecided = sum(each.verdict == "undecided" for each in judgements)
-    if undecided:
-        verdicts = f"{undecided} of {many(len(judgements), 'expectation')} undecided"
-        notes.append(f"{verdicts}: neither proven nor refuted; more inputs would tell")
+    notes += _undecided(judgements)
     code = exit_code(done, judgements)
     return End(document, lines, notes, code, done.counts, failures=failures)
 
 
 def exit_code(done: MatrixState, judgements: Sequence[Judgement]) -> int:
-    """4: an expectation is refuted; 1: some failed or could not be judged; 0: done."""
+    """4: an expectation is refuted; 1: some failed, or lack a proof that is asked for; 0: done."""
     verdicts = {each.verdict for each in judgements}
     if "refuted" in verdicts:
         return REFUTED
     accepted = any(each.expectation.startswith("failed ") for each in judgements)
     failed = bool(done.failed) and not accepted  # so many failures are expected, and proven
-    return int(failed or bool(done.badly_scored or done.counts.short) or "not judged" in verdicts)
+    unproven = any(each.fails for each in judgements)
+    return int(failed or unproven or bool(done.badly_scored or done.counts.short))
+
+
+def _undecided(judgements: Sequence[Judgement]) -> list[str]:
+    found = [each for each in judgements if each.verdict == "undecided"]
+    passed = sum(not each.fails for each in found)
+    if not found:
+        return []
+    verdicts = f"{len(found)} of {many(len(judgements), 'expectation')} undecided"
+    lines = [f"{verdicts}: neither proven nor refuted; more inputs would tell"]
+    if passed:
+        lines.append(f"  {passed} of them not counted as a failure: to count them, `undecided: fail`")
+    return lines
 
 
 def _notes(done: MatrixState) -> list[str]:
@@ -120,7 +137,7 @@ def _verdict(verdict: ContrastVerdict) -> str:
 def describe_run(found: MatrixState, *, fully: bool) -> list[str]:
     """A matrix for `fanwise show`: the summary, what failed; fully: every cell."""
     lines = summary_lines(found.scored, found.options)
-    lines += not_run_lines(found) + verdict_lines(found.verdicts)
+    lines += judges_lines(found.results) + not_run_lines(found) + verdict_lines(found.verdicts)
     if fully:
         return [*lines, *(line for each in found.results for line in _cell_lines(each, found))]
     failed = [each for each in found.results if each.status == "failed"]

@@ -197,7 +197,7 @@
     const dollars = (value) => value.toLocaleString("en", { maximumSignificantDigits: 4 });
     const partly = cell.usd_known ? `≥ ${dollars(cell.usd_known)}` : "unknown";
     parts.push(`dollars ${cell.usd === null ? partly : dollars(cell.usd)}`);
-    if (cell.scoring_usd) parts.push(`judges ${dollars(cell.scoring_usd)}`);
+    if (cell.scoring_usd !== 0) parts.push(`judges ${cell.scoring_usd === null ? "$ unknown" : dollars(cell.scoring_usd)}`);
     return parts.join(" · ");
   }
 
