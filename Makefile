@@ -4,7 +4,9 @@ PYTHON ?= python3
 # The other versions that make test-all tries, each in a virtual environment of its own.
 PYTHONS ?= 3.12 3.13
 BIN := .venv/bin
-PYTEST := $(BIN)/pytest -n auto --dist worksteal
+# One more than there are cores: many tests wait for processes of their own.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 # Where the quick tests keep their files: in memory, where there is room, for they sync a lot.
 TEMP := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print ($$4 > 4000000) ? "/dev/shm" : "/tmp" }')
 export UV_PROJECT_ENVIRONMENT := .venv
