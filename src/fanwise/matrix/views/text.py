@@ -71,7 +71,9 @@ def _undecided(judgements: Sequence[Judgement]) -> list[str]:
     verdicts = f"{len(found)} of {many(len(judgements), 'expectation')} undecided"
     lines = [f"{verdicts}: neither proven nor refuted; more inputs would tell"]
     if passed:
-        lines.append(f"  {passed} of them not counted as a failure: to count them, `undecided: fail`")
+        lines.append(
+            f"  {passed} of them not counted as a failure: to count them, `undecided: fail`"
+        )
     return lines
 
 
