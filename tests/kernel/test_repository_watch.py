@@ -19,14 +19,17 @@ def test_changes_are_recorded_by_place_except_those_of_the_run(tmp_path: Path) -
     async def main() -> tuple[str, ...]:
         async with open_run("r", journal=journal) as run:
             outer = RepositoryWatch(repo, run, "steps/plan")
+            outer.own = ("refs/heads/ours",)
             other = RepositoryWatch(repo, run, "steps/plan-b")
-            await outer.begin()
-            git(repo, "tag", "v9")
-            git(repo, "branch", "ours")
-            await other.begin()
-            git(repo, "tag", "v10")
-            assert await other.end() == ("refs/tags/v10 is new",)
-            return await outer.end(["refs/heads/ours"])
+            async with outer:
+                await outer.begin()
+                git(repo, "tag", "v9")
+                git(repo, "branch", "ours")
+                async with other:
+                    await other.begin()
+                    git(repo, "tag", "v10")
+            assert other.changed == ("refs/tags/v10 is new",)
+            return outer.changed
 
     both = ("refs/tags/v10 is new", "refs/tags/v9 is new")
     assert asyncio.run(main()) == both
@@ -42,10 +45,10 @@ def test_a_repository_that_is_gone_is_told(tmp_path: Path) -> None:
 
     async def main() -> tuple[str, ...]:
         async with open_run() as run:
-            watch = RepositoryWatch(repo, run, "plan")
-            await watch.begin()
-            shutil.rmtree(repo)
-            return await watch.end()
+            async with RepositoryWatch(repo, run, "plan") as watch:
+                await watch.begin()
+                shutil.rmtree(repo)
+            return watch.changed
 
     (told,) = asyncio.run(main())
     assert told.startswith("it cannot be read any more: "), told

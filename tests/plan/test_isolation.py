@@ -51,6 +51,27 @@ def test_what_is_committed_is_part_of_the_change(tmp_path: Path) -> None:
     assert git(repo, "tag") == ""
 
 
+def test_a_folder_can_become_a_link(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", packages(2, files=1))
+    found = run(repo, "test $FANWISE_PLAN_TITLE = p01/m0.py || { rm -r p00 && ln -s p01 p00; }")
+    assert found.ok, found.notes
+    assert found.commit is not None
+    listed = git(repo, "ls-tree", "-r", "--name-only", found.commit).split()
+    assert listed == ["p00", "p01/m0.py"]
+    assert show(repo, found.commit, "p00") == "p01"
+    assert not any("deleted all" in note for note in found.notes)
+
+
+def test_no_git_of_a_worker_waits_for_an_editor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_EDITOR", "false")
+    repo = make_repo(tmp_path / "repo", packages(1, files=1))
+    who = "git -c user.name=w -c user.email=w@example.org"
+    found = run(repo, f"echo 1 >> {{files}}; {who} commit -qam one; {who} commit -q --amend")
+    assert found.ok, found.notes
+
+
 def test_edits_in_a_submodule_are_kept_aside_and_said(tmp_path: Path) -> None:
     inner = make_repo(tmp_path / "inner", {"in.txt": "in\n"})
     repo = make_repo(tmp_path / "repo", packages(1, files=1))
@@ -86,8 +107,10 @@ def test_what_a_worker_does_to_the_users_repository_is_said_by_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     repo = make_repo(tmp_path / "repo", {**packages(1, files=1), "mine.txt": "mine\n"})
     write(repo / "dirty.txt", "dirty\n")
+    write(repo / "untracked/one.txt", "one\n")
     git(repo, "worktree", "add", "-q", "--detach", str(tmp_path / "linked"))
 
     def work(work: Work) -> None:
@@ -98,6 +121,9 @@ def test_what_a_worker_does_to_the_users_repository_is_said_by_all(
         write(repo / "dirty.txt", "changed\n")
         write(repo / ".git/hooks/post-commit", "#!/bin/sh\n")
         write(repo / "new.txt", "new\n")
+        write(repo / "untracked/one.txt", "two\n")
+        write(repo / ".git/config.worktree", "[a]\n\tb = c\n")
+        write(tmp_path / "gitconfig", "[a]\n\tb = c\n")
         git(repo, "add", "new.txt")
         git(repo, "branch", "mine")
         git(repo, "checkout", "-q", "mine")
@@ -109,9 +135,12 @@ def test_what_a_worker_does_to_the_users_repository_is_said_by_all(
                           run="r", journal=journal)  # fmt: skip
     told = (
         "HEAD was changed", "file dirty.txt was changed", "file new.txt is new",
+        "file untracked/one.txt was changed",
         "hooks/post-commit is new", "refs/heads/mine is new", "refs/stash is new",
-        "refs/tags/v1 is new", "the configuration was changed", "the index was changed",
+        "refs/tags/v1 is new", "the configuration was changed",
+        "the configuration of the work tree was changed", "the index was changed",
         "the stash was changed", "worktrees/linked/gitdir is gone",
+        "your global git configuration was changed",
     )  # fmt: skip
     assert found.state.outside == told
     assert "  HEAD was changed" in found.notes
@@ -125,3 +154,18 @@ def test_a_run_that_changes_nothing_else_says_nothing_of_the_kind(tmp_path: Path
     repo = make_repo(tmp_path / "repo", packages(2, files=1))
     write(repo / "dirty.txt", "dirty\n")
     assert run(repo, "echo more >> {files}").state.outside == ()
+
+
+def test_what_has_changed_is_recorded_also_if_the_run_is_cancelled(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", packages(1, files=1))
+
+    def work(work: Work) -> None:
+        git(repo, "tag", "v1")
+        raise KeyboardInterrupt
+
+    journal = tmp_path / "journal.db"
+    with pytest.raises(KeyboardInterrupt):
+        run_plan_sync("do it", work, repo=repo, split=SPLIT, run="r", journal=journal)
+    with closing(open_journal(journal, read_only=True)) as opened:
+        document = SYSTEM.report(opened, opened.run("r")).document
+    assert document["outside"] == ["refs/tags/v1 is new"]

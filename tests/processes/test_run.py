@@ -48,6 +48,17 @@ def test_the_environment_is_inherited_and_added_to(monkeypatch: pytest.MonkeyPat
     assert result.stdout.text == "12\n"
 
 
+def test_in_another_folder_git_does_not_work_on_the_repository_that_we_were_started_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_DIR", "/users/.git")  # as in a hook
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Me")
+    line = 'echo "$GIT_DIR,$GIT_AUTHOR_NAME"'
+    there = run(run_command(Command.shell_line(line, cwd=str(tmp_path))))
+    assert there.stdout.text == ",Me\n"
+    assert run(run_command(Command.shell_line(line))).stdout.text == "/users/.git,Me\n"
+
+
 def test_cwd_is_where_it_runs(tmp_path: Path) -> None:
     assert run(run_command(Command("pwd", cwd=str(tmp_path)))).stdout.text == f"{tmp_path}\n"
 

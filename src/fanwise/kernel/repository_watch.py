@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Self
 
 from fanwise.errors import FanwiseError, one_line
 from fanwise.journal.codec import JSON
@@ -23,7 +24,7 @@ OUTSIDE_TITLE = "changed in your repository during the run, not by fanwise"
 
 
 class RepositoryWatch:
-    """`begin` before anything runs in a workspace, `end` after the last has ended.
+    """An `async with` block in which things run in workspaces; compares also if it is cut off.
 
     `path` is that of the fan-out: a run may have several, one inside another.
     """
@@ -33,22 +34,28 @@ class RepositoryWatch:
         self._run = run
         self._path = path
         self._before: Mapping[str, str] | None = None
+        self.own: tuple[str, ...] = ()
+        """What the names of the run's own refs begin with."""
+        self.changed: tuple[str, ...] = ()
+        """After the block: what has changed except `own`, in this execution and earlier ones."""
 
     async def begin(self) -> None:
         """Remember how the repository is now, if there is one."""
         self._before = await in_thread(users_state, self._repo)
 
-    async def end(self, own: Collection[str] = ()) -> tuple[str, ...]:
-        """Record what has changed except `own` refs; return that and what was recorded earlier."""
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
         found: tuple[str, ...] = ()
         if self._run.journal is not None:
             found = await in_thread(recorded_changes, self._run.journal, self._run.id, self._path)
         if self._before is not None:
-            changed = await in_thread(_changes, self._repo, self._before, own)
+            changed = await in_thread(_changes, self._repo, self._before, self.own)
             if changed:
                 self._run.note(OUTSIDE, {"path": self._path, "changed": changed})
             found += tuple(changed)
-        return tuple(dict.fromkeys(found))
+        self.changed = tuple(dict.fromkeys(found))
 
 
 def recorded_changes(journal: Journal, run_id: str, path: str) -> tuple[str, ...]:
@@ -63,7 +70,7 @@ def outside_lines(changed: Collection[str]) -> list[str]:
     return [f"{OUTSIDE_TITLE}:", *(f"  {each}" for each in changed)] if changed else []
 
 
-def _changes(repo: Path, before: Mapping[str, str], own: Collection[str]) -> list[str]:
+def _changes(repo: Path, before: Mapping[str, str], own: tuple[str, ...]) -> list[str]:
     try:
         return differences(before, users_state(repo) or {}, without=own)
     except (FanwiseError, OSError) as error:

@@ -19,9 +19,20 @@ PLAIN = (
 )  # fmt: skip
 """Names that say where things are and which language is spoken, and carry no secrets."""
 
+OF_A_REPOSITORY = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX", "GIT_NAMESPACE", "GIT_CONFIG",
+    "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE", "GIT_QUARANTINE_PATH",
+)  # fmt: skip
+"""What git sets for its hooks and `rebase --exec`. In another folder, it would make every git work
+on the repository that fanwise was started from."""
+
 
 def environment(command: Command, mark: str, *, sandboxed: bool) -> dict[bytes, bytes]:
     found = _inherited(_names(command))
+    if command.cwd is not None and os.path.realpath(command.cwd) != os.path.realpath("."):
+        for name in OF_A_REPOSITORY:
+            found.pop(name.encode(), None)
     if sandboxed:
         found[b"TMPDIR"] = found[b"HOME"] = b"/tmp"
     for name, value in (command.env or {}).items():

@@ -51,8 +51,14 @@ def note_new(git: Git, env: Mapping[str, str], *, without: Collection[str] = ())
 
 
 def stage(git: Git, env: Mapping[str, str], names: Iterable[str]) -> None:
-    """Put these files into the index as they are now, or take them out if they are gone."""
-    listed = b"".join(b"%s\0" % os.fsencode(name) for name in names)
+    """Put these files into the index as they are now, or take them out if they are gone.
+
+    A link in place of a folder replaces all files that the folder had; git takes no names of those.
+    """
+    given = list(names)
+    links = [f"{name}/" for name in given if (git.cwd / name).is_symlink()]
+    left = [name for name in given if not name.startswith(tuple(links))]
+    listed = b"".join(b"%s\0" % os.fsencode(name) for name in left)
     options = ("-z", "--add", "--remove", "--replace", "--stdin")
     git("update-index", *options, stdin=listed, env=env)
 

@@ -168,7 +168,7 @@ def environment(workspace: Checkout, python: ProjectPython | None = None) -> dic
     of the workspace; that also comes before packages that are installed from the user's tree
     (`pip install -e`). `python`: None is that of the project. No compiled files are written:
     their time has whole seconds, and two versions of a file of one size and one second would pass
-    for each other.
+    for each other. Nobody is there to type: git starts no editor, and asks for no password.
     """
     python = python or interpreter_of(workspace.users)
     paths = dict.fromkeys(map(str, _import_folders(workspace, python)))
@@ -176,6 +176,8 @@ def environment(workspace: Checkout, python: ProjectPython | None = None) -> dic
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONDONTWRITEBYTECODE": "1",
         "GIT_CEILING_DIRECTORIES": str(workspace.root.parent),
+        "GIT_EDITOR": ":",
+        "GIT_TERMINAL_PROMPT": "0",
         **python.variables(),
     }
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.source import Place, find
 
-_STATUS = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty")
+_STATUS = (
+    "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all",
+    "--ignore-submodules=dirty",
+)  # fmt: skip
+_SETTINGS = {"local": "the configuration", "global": "your global git configuration"}
 
 
 def users_state(repo: Path) -> Mapping[str, str] | None:
@@ -29,7 +33,9 @@ def state_of(place: Place) -> Mapping[str, str]:
     git = Git(place.top, git_dir=place.git_dir)
     entries = git.raw("ls-files", "--stage", "-z")
     found = {"HEAD": _digest(place.git_dir / "HEAD"), "the index": _hash(entries)}
-    found |= {"the configuration": _digest(place.common / "config")}
+    for scope, what in _SETTINGS.items():
+        found[what] = _hash(git.run("config", f"--{scope}", "--list", "-z")[1])
+    found |= {"the configuration of the work tree": _digest(place.git_dir / "config.worktree")}
     found |= {"the stash": _digest(place.common / "logs" / "refs" / "stash")}
     for line in git("for-each-ref", "--format=%(refname) %(objectname)").splitlines():
         name, _, commit = line.rpartition(" ")
@@ -41,12 +47,12 @@ def state_of(place: Place) -> Mapping[str, str]:
 
 
 def differences(
-    before: Mapping[str, str], after: Mapping[str, str], *, without: Collection[str] = ()
+    before: Mapping[str, str], after: Mapping[str, str], *, without: tuple[str, ...] = ()
 ) -> list[str]:
-    """Say in what two states differ; `without` are the names of what may."""
+    """Say in what two states differ, except those whose names begin with one of `without`."""
     found = []
     for name in sorted(before.keys() | after.keys()):
-        if name in without or before.get(name) == after.get(name):
+        if name.startswith(without) or before.get(name) == after.get(name):
             continue
         how = "is new" if name not in before else "is gone" if name not in after else "was changed"
         found.append(f"{name.encode('utf-8', 'backslashreplace').decode()} {how}")

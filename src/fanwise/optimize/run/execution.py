@@ -39,8 +39,8 @@ async def execute(
     """
     start = await _start(case, run)
     spec = case.spec
-    watch = RepositoryWatch(case.repo, run, path_here(FAN_OUT, run))
     async with (
+        RepositoryWatch(case.repo, run, path_here(FAN_OUT, run)) as watch,
         files_of(run) as folder,
         open_workspaces(
             case.repo,
@@ -66,7 +66,7 @@ async def execute(
                     say(board.state.measuring(spec.benched.budget))
 
             await drive(board, work.perform, caps, run, learn=learn, kept=work.kept)
-    board.state.outside = await watch.end()
+    board.state.outside = watch.changed
     if board.fatal is not None:
         raise board.fatal
     return board.state, start.commit

@@ -41,8 +41,18 @@ async def execute_hot(
 ) -> End:
     """Exit code 1: no function became faster, or something could not be judged."""
     state = HotState()
-    watch = RepositoryWatch(case.repo, run, path_here(FUNCTIONS, run))
-    await watch.begin()
+    name = branch or f"faster/{run.id}"
+    async with RepositoryWatch(case.repo, run, path_here(FUNCTIONS, run)) as watch:
+        watch.own = (f"refs/heads/{name}",)
+        await watch.begin()
+        await _optimize_each(case, state, name, run, say)
+    state.outside = watch.changed
+    return _end(case, state)
+
+
+async def _optimize_each(
+    case: ResolvedSpec, state: HotState, branch: str, run: Run, say: Callable[[str], None]
+) -> None:
 
     async def profile(_: str) -> Any:
         line = case.spec.hot_run or case.spec.test
@@ -63,11 +73,8 @@ async def execute_hot(
     for target, outcome in zip(chosen, outcomes, strict=False):
         state.apply(FUNCTIONS, target, outcome)
     if state.made and run.halting is None:
-        name = branch or f"faster/{run.id}"
-        made = await fan_out(deliver, [name], cap=1, key=str, run=run, name=TOGETHER)
-        state.apply(TOGETHER, name, made[0])
-    state.outside = await watch.end([f"refs/heads/{state.branch}"])
-    return _end(case, state)
+        made = await fan_out(deliver, [branch], cap=1, key=str, run=run, name=TOGETHER)
+        state.apply(TOGETHER, branch, made[0])
 
 
 async def _one(case: ResolvedSpec, target: str, run: Run, say: Callable[[str], None]) -> HotResult:

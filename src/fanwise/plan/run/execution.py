@@ -15,6 +15,7 @@ from fanwise.kernel.run_files import files_of, kept_files
 from fanwise.kernel.scope import current, path_here
 from fanwise.kernel.sent_workspaces import sent_repository
 from fanwise.kernel.workspaces import open_workspaces
+from fanwise.plan.merge.publish import branch_name
 from fanwise.plan.run.apply_result import keep_changes
 from fanwise.plan.run.drive import Took, drive
 from fanwise.plan.run.earlier_items import leaf_named, read_earlier_items
@@ -65,7 +66,8 @@ async def execute(
     counts = reusable_success if _retries(run) else reusable
     board = plan(before.records, failed=before.failed)
     watch = RepositoryWatch(resolved.repo, run, path)
-    async with AsyncExitStack() as stack:
+    watch.own = (f"refs/heads/{branch_name(resolved.tree.root.id)}",)
+    async with watch, AsyncExitStack() as stack:
         folder = await stack.enter_async_context(files_of(run))
         pool, sent = None, None
         if replay(known, before.records, counts).left:
@@ -85,9 +87,7 @@ async def execute(
         kept: Mapping[str, str] = {}
         if board.over and kept_files(run) is not None:
             kept = await in_thread(keep_changes, resolved.git, base.commit, board.entries, folder)
-    found = plan_state(board, kept, complete=board.over)
-    made = () if found.result is None else (f"refs/heads/{found.result.branch}",)
-    found = replace(found, outside=await watch.end(made))
+    found = replace(plan_state(board, kept, complete=board.over), outside=watch.changed)
     if board.fatal is not None:
         raise board.fatal
     if run.journal is not None:

@@ -90,7 +90,10 @@ def _deleted(state: PlanState, most: int | None) -> Iterator[str]:
     lines = [
         f"{each.title}: {plural(len(each.files), 'file')}"
         for each in state.leaves
-        if each.state == "done" and each.files and set(each.files) <= set(each.deleted)
+        if each.state == "done"
+        and each.files
+        and set(each.files) <= set(each.deleted)
+        and each.deleted == each.changed  # else they were moved
     ]
     return few(f"deleted all of {'their' if lines[1:] else 'its'} files", lines, most)
 
