@@ -13,7 +13,6 @@ import random
 from bench.harness import Row
 from fanwise.matrix.stats.compare import contrast
 from fanwise.matrix.stats.data import Scored
-from fanwise.matrix.stats.options import AnalysisOptions
 
 MATRICES = 2_000
 SHIFT = 0.2
@@ -22,7 +21,6 @@ CHANCE = 0.0098
 """Of 2,000 draws: two standard errors of a share of 0.95. So much may be measured off the bound."""
 SHAPES = [(10, 3, True), (40, 1, True), (40, 3, True), (40, 3, False), (100, 5, True)]
 """Inputs, repeats, and whether scores are right or wrong."""
-FAST = AnalysisOptions(resamples=100)
 
 
 def measure() -> list[Row]:
@@ -51,7 +49,7 @@ def coverage(
     held = contradictions = 0
     for _ in range(matrices):
         cells = _matrix(chance, inputs, repeats, binary, shift)
-        found = contrast(cells, "model", ("a", "b"), "exact", FAST)
+        found = contrast(cells, "model", ("a", "b"), "exact")
         low, high = found.difference.low, found.difference.high
         assert found.p is not None
         if low is None or high is None:

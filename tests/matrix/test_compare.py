@@ -11,7 +11,7 @@ import pytest
 from fanwise.errors import UsageError
 from fanwise.matrix.stats.compare import compare
 from fanwise.matrix.stats.data import Fault, Scored
-from fanwise.matrix.stats.intervals import estimate
+from fanwise.matrix.stats.intervals import estimate, wilson
 from fanwise.matrix.stats.options import AnalysisOptions
 from fanwise.matrix.stats.summary import summarize
 from tests.matrix.support import cell, places, random_cells, scored
@@ -154,17 +154,20 @@ def test_no_cells_are_no_contrasts() -> None:
 
 def test_intervals_say_which_method_and_why() -> None:
     assert estimate({"i": [1.0], "j": [0.0]}).method == "wilson"
-    assert estimate({"i": [0.5], "j": [0.0]}).method == "bca"
-    assert "likely too narrow" in estimate({"i": [0.5], "j": [0.0]}).note
+    few = estimate({"i": [0.5], "j": [0.0]})
+    assert (few.method, few.note) == ("wilson", "only 2 inputs: the interval is wider than needed")
+    assert (few.low, few.high) == wilson(0.5, 2)
     copies = estimate({"i": [1.0] * 9, "j": [1.0] * 9, "k": [1.0] * 9})
     assert (copies.method, copies.n, copies.units) == ("wilson", 27, 3)
     assert (copies.low, copies.high) == (estimate({"i": [1.0], "j": [1.0], "k": [1.0]}).low, 1.0)
-    assert estimate({"i": [0.5]}).note == "one input has no spread"
-    assert estimate({"i": [0.5], "j": [0.5]}).note == "each input scores the same"
+    assert estimate({"i": [5.0], "j": [4.0]}).note == "each input is one of too few"
+    assert estimate({"i": [5.0], "j": [5.0]}).note == "each input scores the same"
+    graded = {str(n): [3.0 + n] for n in range(12)}
+    assert estimate(graded).method == "paired-z" and estimate(graded).low is not None
     assert estimate({}).note == "no scores"
 
 
-@pytest.mark.parametrize("wrong", [{"confidence": 1.0}, {"confidence": 0}, {"resamples": 0}])
+@pytest.mark.parametrize("wrong", [{"confidence": 1.0}, {"confidence": 0}])
 def test_options_that_cannot_work_are_refused_at_once(wrong: dict[str, float]) -> None:
     with pytest.raises(UsageError):
         AnalysisOptions(**wrong)  # type: ignore[arg-type]

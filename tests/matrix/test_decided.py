@@ -10,7 +10,6 @@ import pytest
 from fanwise.errors import UsageError
 from fanwise.matrix.stats.compare import compare
 from fanwise.matrix.stats.data import Scored
-from fanwise.matrix.stats.options import AnalysisOptions
 from fanwise.matrix.stats.sequential import (
     ContrastVerdict,
     confidence_sequence,
@@ -117,11 +116,10 @@ def test_a_test_made_for_one_look_is_wrong_far_more_often() -> None:
     """So the simulation has teeth: on the same kind of data, the usual test fails it."""
     chance = random.Random(9)
     runs, wrong = 60, 0
-    fast = AnalysisOptions(resamples=20)
     for _ in range(runs):
         cells = scored(places(inputs=12, repeats=6), lambda axes: float(chance.random() < 0.5))
         wrong += any(
-            (compare(round_of(cells, last), "model", "exact", options=fast)[0].p or 0) < ALPHA
+            (compare(round_of(cells, last), "model", "exact")[0].p or 0) < ALPHA
             for last in range(1, 7)
         )
     assert wrong / runs > 1.5 * ALPHA

@@ -250,6 +250,7 @@ def test_a_price_that_is_unknown_is_not_0(tmp_path: Path) -> None:
     expect = {"cost": ExpectationSpec.model_validate({"at_most": 1})}
     (cost,) = judge(None, "honest", state, expect)
     assert (cost.verdict, cost.why) == ("not judged", "some dollars are unknown")
+    assert cost.measured == "unknown"
 
 
 def test_the_headline_mean_leaves_controls_out(tmp_path: Path) -> None:

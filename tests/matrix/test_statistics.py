@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -16,17 +15,14 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from fanwise.matrix.stats.compare import compare, holm
-from fanwise.matrix.stats.intervals import bootstrap_interval, estimate, wilson
-from fanwise.matrix.stats.options import AnalysisOptions
+from fanwise.matrix.stats.intervals import estimate, wilson
 from fanwise.matrix.stats.paired import paired_interval, paired_p, tango
-from fanwise.matrix.stats.resample import bootstrap_means
 from fanwise.matrix.stats.summary import percentile
 from tests.matrix.support import random_cells
 
 CHANCE = random.Random(7)
 SKEWED = [CHANCE.expovariate(1.0) for _ in range(40)]
 EVEN = [CHANCE.uniform(0, 1) for _ in range(60)]
-DIFFERENCES = [CHANCE.gauss(0.2, 0.6) for _ in range(45)]
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
@@ -72,39 +68,6 @@ def test_percentiles_are_those_of_numpy_and_scipy(values: list[float], share: fl
     ours = percentile(values, share)
     assert ours == pytest.approx(float(np.percentile(values, 100 * share)))
     assert ours == pytest.approx(float(stats.scoreatpercentile(values, 100 * share)))
-
-
-@pytest.mark.parametrize("values", [SKEWED, EVEN, DIFFERENCES])
-@pytest.mark.parametrize("method", ["bca", "percentile"])
-def test_bootstrap_intervals_are_those_of_scipy_within_the_error_of_chance(
-    values: list[float], method: str
-) -> None:
-    resamples = 40_000
-    theirs = stats.bootstrap(
-        (values,), np.mean, n_resamples=resamples, method=method.replace("bca", "BCa"),
-        rng=np.random.default_rng(1), vectorized=True, batch=2_000,
-    )  # fmt: skip
-    options = AnalysisOptions(resamples=resamples, seed=2, bootstrap=method)  # type: ignore[arg-type]
-    ours = bootstrap_interval(values, options)
-    # The error of a 2.5 % quantile of B draws is about sqrt(.025 * .975 / B) / density, and the
-    # density there is 0.058 / sd: four such errors, of two independent runs.
-    spread = float(theirs.standard_error)
-    error = 4 * math.sqrt(2) * math.sqrt(0.025 * 0.975 / resamples) / 0.058 * spread
-    interval = theirs.confidence_interval
-    assert ours == pytest.approx((interval.low, interval.high), abs=error)
-    assert error < spread / 10, "the comparison would see an error of a tenth of the spread"
-
-
-def test_bca_differs_from_percentile_where_scores_are_skewed() -> None:
-    bca = bootstrap_interval(SKEWED, AnalysisOptions(resamples=20_000))
-    plain = bootstrap_interval(SKEWED, AnalysisOptions(resamples=20_000, bootstrap="percentile"))
-    assert bca[0] > plain[0] and bca[1] > plain[1], "shifted to the long tail"
-
-
-def test_bootstrap_means_have_the_spread_that_the_formula_gives() -> None:
-    means = bootstrap_means(EVEN, 20_000, seed=3)
-    assert float(means.mean()) == pytest.approx(float(np.mean(EVEN)), abs=0.002)
-    assert float(means.std()) == pytest.approx(float(stats.sem(EVEN, ddof=0)), rel=0.03)
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.2])
@@ -198,15 +161,43 @@ def clustered(chance: random.Random, inputs: int, repeats: int) -> dict[str, lis
 def test_intervals_over_inputs_cover_where_intervals_over_cells_do_not() -> None:
     chance = random.Random(11)
     ours, naive = [], []
-    for seed in range(300):
+    for _ in range(300):
         found = clustered(chance, 30, 8)
-        one = estimate(found, options=AnalysisOptions(resamples=400, seed=seed))
-        assert one.method == "bca" and one.low is not None and one.high is not None
+        one = estimate(found)
+        assert one.method == "wilson" and one.low is not None and one.high is not None
         ours.append((one.low, one.high))
         cells = [score for group in found.values() for score in group]
         naive.append(wilson(sum(cells), len(cells)))
-    assert covered(ours, 0.6) >= 0.91
+    assert covered(ours, 0.6) >= 0.925
     assert covered(naive, 0.6) < 0.80, "counting cells: too narrow by far"
+
+
+@pytest.mark.parametrize("inputs", [4, 9, 10, 20, 60])
+@pytest.mark.parametrize(
+    ("draw", "truth"),
+    [(lambda chance: chance.betavariate(2, 2), 0.5),
+     (lambda chance: chance.uniform(0.85, 0.95), 0.9),
+     (lambda chance: chance.betavariate(0.5, 4.5), 0.1)],
+)  # fmt: skip
+def test_intervals_of_graded_scores_hold_the_truth_with_few_inputs_too(
+    draw: Callable[[random.Random], float], truth: float, inputs: int
+) -> None:
+    """A bootstrap over inputs held it in 78 to 92 of 100 with 4 to 12 inputs."""
+    chance = random.Random(inputs)
+    found = [estimate({str(n): [draw(chance)] for n in range(inputs)}) for _ in range(600)]
+    held = covered([(each.low or 0.0, each.high or 0.0) for each in found], truth)
+    assert held >= 0.90  # 0.925 of the most skewed, but for two standard errors of 600 draws
+
+
+def test_an_interval_of_many_graded_scores_is_students() -> None:
+    values = EVEN[:12]
+    found = estimate({str(n): [each] for n, each in enumerate(values)})
+    student = stats.ttest_1samp(values, 0.0).confidence_interval()
+    assert found.low is not None and found.high is not None
+    assert found.high - found.low == pytest.approx(student.high - student.low, rel=0.1)
+    many = estimate({str(n): [each] for n, each in enumerate(EVEN * 20)})
+    student = stats.ttest_1samp(EVEN * 20, 0.0).confidence_interval()
+    assert (many.low, many.high) == pytest.approx(tuple(student), abs=2e-4)
 
 
 def test_a_comparison_of_models_is_what_statsmodels_says_of_its_table() -> None:
@@ -228,13 +219,3 @@ def test_a_comparison_of_models_is_what_statsmodels_says_of_its_table() -> None:
         assert (each.first_better, each.second_better) == (table[0][1], table[1][0])
     corrected = list(multipletests(raw, method="holm")[1])
     assert [each.p_holm for each in contrasts] == pytest.approx(corrected)
-
-
-def test_two_thousand_resamples_of_ten_thousand_scores_are_drawn_in_blocks() -> None:
-    values = [CHANCE.random() for _ in range(10_000)]
-    tracemalloc.start()
-    low, high = bootstrap_interval(values)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert high - low == pytest.approx(2 * 1.96 * float(stats.sem(values)), rel=0.1)
-    assert peak < 32 << 20, "all at once they would be 160 MB"

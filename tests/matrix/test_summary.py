@@ -106,7 +106,7 @@ def test_a_summary_is_plain_json() -> None:
     summary = summarize(random_cells(4, failing=0.2, repeats=2))
     plain = json.loads(json.dumps(summary.to_json(), allow_nan=False))
     assert plain["whole"]["n"] == 80
-    assert plain["groups"][0]["scores"]["exact"]["mean"]["method"] == "bca"
+    assert plain["groups"][0]["scores"]["exact"]["mean"]["method"] == "wilson"
 
 
 def test_a_summary_of_nothing_is_empty_and_does_not_fail() -> None:

@@ -100,9 +100,9 @@ class Judge:
         if score.unscored:
             of_all = score.mean.n + score.unscored
             why = f"{score.unscored:,} of {of_all:,} scores are missing"
-            return Judgement(wanted, of, _text(score.mean), "not judged", why)
+            return Judgement(wanted, of, score.mean.text(), "not judged", why)
         verdict, why = _within(score.mean, spec.at_least, spec.at_most)
-        return Judgement(wanted, of, _text(score.mean), verdict, why)
+        return Judgement(wanted, of, score.mean.text(), verdict, why)
 
     def _latency(
         self, name: str, spec: ExpectationSpec, of: str, cells: Sequence[Scored]
@@ -117,7 +117,7 @@ class Judge:
             why = f"{many(lost, 'cell')} without a latency" if lost else "no call was timed"
             return Judgement(wanted, of, said, "not judged", why)
         share = self._slower(timed, limit, spec)
-        verdict, why = _within(share, None, SLOW_SHARE)
+        verdict, _ = _within(share, None, SLOW_SHARE)
         late = [cell for cell in timed if is_notable(cell.lag_s, cell.ran_s)]
         if verdict == "refuted" and late:
             # What is measured is never too short. Too long it may be, if this process was late.
@@ -126,7 +126,7 @@ class Judge:
                 lag_s = percentile([cell.lag_s for cell in late], 0.5) or 0.0
                 told = describe_lag(lag_s, max(cell.in_flight for cell in late))
                 return Judgement(wanted, of, said, "undecided", f"latencies are too long: {told}")
-        return Judgement(wanted, of, said, verdict, why or f"{_text(share)} of calls are slower")
+        return Judgement(wanted, of, said, verdict, _slow_share(share))
 
     def _slower(
         self, timed: Sequence[Scored], limit: float, spec: ExpectationSpec, *, lag: bool = True
@@ -149,7 +149,7 @@ class Judge:
         known = sum(each for each in parts if each is not None)
         known += sum(each.usd_known for each in results if each.usd is None)
         unknown = "some dollars are unknown" if None in parts else ""
-        measured = f"{'≥ ' if unknown else ''}{known:.4f}"
+        measured = f"{'≥ ' if unknown else ''}{known:.4f}" if known or not unknown else "unknown"
         return _counted(wanted, known, measured, limit, waiting, unknown)
 
     def _no_worse(self, spec: ExpectationSpec) -> Iterator[Judgement]:
@@ -195,7 +195,7 @@ def _counted(
 
 
 def _compared(wanted: str, contrast: Contrast, lost: str, by: float) -> Judgement:
-    measured, lost = _text(contrast.difference, "+.3f"), contrast.unpaired or lost
+    measured, lost = contrast.difference.text(sign=True), contrast.unpaired or lost
     if lost:
         return Judgement(wanted, contrast.scorer, measured, "not judged", lost)
     verdict, why = _within(contrast.difference, -by, None)
@@ -206,8 +206,6 @@ def _within(mean: Estimate, at_least: float | None, at_most: float | None) -> tu
     """What the interval says of the bounds."""
     if mean.low is None or mean.high is None:
         return "undecided", mean.note
-    if "too narrow" in mean.note:
-        return "undecided", mean.note
     if (at_least is not None and mean.high < at_least) or (
         at_most is not None and mean.low > at_most
     ):
@@ -216,14 +214,10 @@ def _within(mean: Estimate, at_least: float | None, at_most: float | None) -> tu
     return ("proven", "") if kept else ("undecided", "the interval holds the bound")
 
 
+def _slow_share(share: Estimate) -> str:
+    return f"{share.text()} of calls are slower, and {SLOW_SHARE:g} may be"
+
+
 def _bounds(spec: ExpectationSpec) -> str:
     words = {"at least": spec.at_least, "at most": spec.at_most}
     return " and ".join(f"{word} {bound:g}" for word, bound in words.items() if bound is not None)
-
-
-def _text(mean: Estimate, form: str = ".3f") -> str:
-    if mean.value is None:
-        return "-"
-    if mean.low is None or mean.high is None:
-        return f"{mean.value:{form}}"
-    return f"{mean.value:{form}} [{mean.low:{form}}, {mean.high:{form}}]"

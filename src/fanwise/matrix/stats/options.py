@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from fanwise.errors import UsageError
@@ -13,21 +11,15 @@ class AnalysisOptions(msgspec.Struct, frozen=True):
     """The choices of an analysis; the same cells and options give the same result, to the bit."""
 
     confidence: float = 0.95
-    resamples: int = 2_000
-    """Of the bootstrap."""
-    seed: int = 0
     failed_as: float | None = 0.0
     """The score of a cell whose strategy failed; None: it is left out, and counted as missing.
     What failed for reasons outside the strategy is always left out."""
     threshold: float = 1.0
     """A score of at least that passes."""
-    bootstrap: Literal["bca", "percentile"] = "bca"
 
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
             raise UsageError(f"confidence is {self.confidence!r}", "Give one between 0 and 1")
-        if self.resamples < 1:
-            raise UsageError(f"resamples is {self.resamples!r}", "Leave it out, or give more")
 
 
 DEFAULTS = AnalysisOptions()

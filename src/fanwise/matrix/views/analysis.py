@@ -14,7 +14,7 @@ from fanwise.matrix.state.matrix_state import REASONS, MatrixState
 from fanwise.matrix.state.results import digest
 from fanwise.matrix.stats.compare import Contrast, compare
 from fanwise.matrix.stats.data import Scored, axis_values, compared_axes, score_of, scorer_names
-from fanwise.matrix.stats.intervals import Estimate, is_binary
+from fanwise.matrix.stats.intervals import Estimate, is_binary, range_text
 from fanwise.matrix.stats.options import AnalysisOptions
 from fanwise.matrix.stats.pass_at_k import PassAtK, pass_rates
 from fanwise.matrix.stats.sequential import ContrastVerdict
@@ -23,9 +23,7 @@ from fanwise.matrix.views.tables import (
     GROUP,
     aligned,
     group_lines,
-    interval_text,
     judges_lines,
-    range_text,
 )
 
 MOST_LINES = 30
@@ -178,7 +176,7 @@ def _contrast_rows(contrasts: Sequence[Contrast]) -> list[list[str]]:
     rows = [["PAIRED", "FIRST", "SECOND", "SCORE", "PAIRS", "DIFFERENCE", "P", "P (HOLM)"]]
     rows += [
         [each.axis, each.first, each.second, each.scorer, str(each.pairs),
-         interval_text(each.difference, sign=True), p_text(each.p), p_text(each.p_holm)]
+         each.difference.text(sign=True), p_text(each.p), p_text(each.p_holm)]
         for each in contrasts
     ]  # fmt: skip
     return rows
@@ -192,7 +190,7 @@ def _pass_rows(rates: Sequence[PassAtK]) -> list[list[str]]:
         found.setdefault(key, {})[each.k] = each.estimate
     rows = [["MODEL", "STRATEGY", "SCORE", *(f"PASS@{k}" for k in ks)]]
     for key, by_k in found.items():
-        rows.append([*key, *(interval_text(by_k[k]) if k in by_k else "-" for k in ks)])
+        rows.append([*key, *(by_k[k].text() if k in by_k else "-" for k in ks)])
     return rows
 
 

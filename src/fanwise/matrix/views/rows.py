@@ -7,12 +7,11 @@ from itertools import groupby
 from typing import NamedTuple
 
 from fanwise.matrix.stats.compare import Contrast
-from fanwise.matrix.stats.intervals import Estimate
+from fanwise.matrix.stats.intervals import Estimate, range_text
 from fanwise.matrix.stats.sequential import ContrastVerdict
 from fanwise.matrix.stats.summary import GroupSummary
 from fanwise.matrix.views.analysis import Analysis, p_text, verdict_text
 from fanwise.matrix.views.palette import Palette
-from fanwise.matrix.views.tables import range_text
 from fanwise.view.scales import Linear, spanning
 
 ALPHA = 0.05

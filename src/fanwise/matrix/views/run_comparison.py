@@ -15,7 +15,6 @@ from fanwise.matrix.stats.summary import GroupSummary
 from fanwise.matrix.views.analysis import p_text
 from fanwise.matrix.views.tables import (
     aligned,
-    interval_text,
     late_lines,
     median_text,
     usd_text,
@@ -61,7 +60,7 @@ def comparison_lines(found: SideComparison) -> list[str]:
         rows = [["SCORE", "BEFORE", "AFTER", "DIFFERENCE", "BETTER", "WORSE", "P", "P (HOLM)"]]
         rows += [
             [each.scorer, _number(each.mean_second), _number(each.mean_first),
-             interval_text(each.difference, sign=True), str(each.first_better),
+             each.difference.text(sign=True), str(each.first_better),
              str(each.second_better), p_text(each.p), p_text(each.p_holm)]
             for each in found.contrasts
         ]  # fmt: skip
@@ -157,7 +156,7 @@ def _sections(templates: Templates, found: Sequence[SideComparison]) -> Iterator
         title = f"{each.before.name} → {each.after.name}"
         yield templates.section(
             f"comparison-{number}", title, template="comparison.html", found=each,
-            diff=diff_lines(each), contrasts=[(c, interval_text(c.difference, sign=True),
+            diff=diff_lines(each), contrasts=[(c, c.difference.text(sign=True),
                                                p_text(c.p), p_text(c.p_holm))
                                               for c in each.contrasts],
             unmatched=[(why, names) for why, names in each.unmatched.items()],

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from fanwise.core.lag import describe_lag
 from fanwise.matrix.state.results import CellResult
 from fanwise.matrix.stats.data import Scored, scorer_names
-from fanwise.matrix.stats.intervals import Estimate
 from fanwise.matrix.stats.options import AnalysisOptions
 from fanwise.matrix.stats.summary import GroupSummary, ScoreSummary, Total, summarize, total
 
@@ -70,24 +69,9 @@ def median_text(group: GroupSummary) -> str:
 
 def score_text(score: ScoreSummary) -> str:
     """A mean with its interval, and how many scores are missing from it."""
-    text = interval_text(score.mean)
+    text = score.mean.text()
     missing = score.unscored
     return f"{text}, {missing:,} of {score.mean.n + missing:,} missing" if missing else text
-
-
-def interval_text(mean: Estimate, *, sign: bool = False) -> str:
-    return range_text(mean.value, mean.low, mean.high, "+.3f" if sign else ".3f")
-
-
-def range_text(
-    value: float | None, low: float | None, high: float | None, form: str = "+.3f"
-) -> str:
-    """A number and the ends of its interval, as far as they are known."""
-    if value is None:
-        return "-"
-    if low is None or high is None:
-        return f"{value:{form}}"
-    return f"{value:{form}} [{low:{form}}, {high:{form}}]"
 
 
 def dollars(amount: float) -> str:
