@@ -14,6 +14,7 @@ import pytest
 from fanwise.errors import BadExpression, UsageError
 from fanwise.processes.command import Command
 from fanwise.processes.run import run_command
+from fanwise.workflow import Workflow, run_workflow_sync, step
 from fanwise.workflow.expressions import Text
 from fanwise.workflow.expressions.text import MOST_ARGUMENT
 from tests.marks import slow
@@ -134,6 +135,63 @@ EVALUATE = [
     "f() { echo $(( $1 )); }; f {{ x }}",
     ': "${y:={{ x }}}"; echo $((y))',
     "cat <<E\n$(y={{ x }}; echo $((y)))\nE",
+    "y={{ x }}; b=y; echo $((b))",
+    "read -p 'a;' y <<< {{ x }}; echo $((y))",
+    "v=y; read $v <<< {{ x }}; echo $((y))",
+    "printf -vy %s {{ x }}; echo $((y))",
+    "printf -v a[0] %s {{ x }}; echo $((a))",
+    ': "${y[0]:={{ x }}}"; echo $((y))',
+    "set -- -a {{ x }}; getopts a: o; echo $((OPTARG))",
+    "[[ {{ x }} =~ (.*) ]]; echo $((BASH_REMATCH[1]))",
+    "echo {{ x }}; echo $(( $_ ))",
+    "echo {{ x }}; echo $((fanwise_1))",
+    "y={{ x }}; z=$(cat <<E\n$y\nE\n); echo $((z))",
+    "cd {{ x }}; y=${PWD##*/}; echo $((y))",
+    'y={{ x }}; eval "echo \\$((y))"',
+    "y={{ x }}; eval echo '$((' y '))'",
+    "y=({{ x }}); echo ${y[@]@P}",
+    # what a command prints that is given one
+    'eval "$(echo {{ x }})"',
+    "eval `echo {{ x }}`",
+    'eval "$(cat <<E\n{{ x }}\nE\n)"',
+    'echo {{ x }} | { eval "$(cat)"; }',
+    "echo {{ x }} | . /dev/stdin",
+    "source /dev/stdin <<< {{ x }}",
+    ". /dev/stdin <<E\n{{ x }}\nE",
+    ". <(echo {{ x }})",
+    "$(echo {{ x }})",
+    "echo `echo \\`eval {{ x }}\\``",
+    # a command whose name is not written out
+    "v=eval; $v {{ x }}",
+    "$'eval' {{ x }}",
+    '$"eval" {{ x }}',
+    "{eval,} {{ x }}",
+    "ev\\\nal {{ x }}",
+    "true; \\\neval {{ x }}",
+    "alias q=eval\nq {{ x }}",
+    "y={{ x }}; $y a",
+    "set -- {{ x }}; $1",
+    'f() { "$@"; }; f eval {{ x }}',
+    'echo() { $1 "$2"; }; echo eval {{ x }}',
+    # redirections, brackets and patterns in front of it
+    ">/dev/null eval {{ x }}",
+    "2> /dev/null eval {{ x }}",
+    "<<< 1 read {{ x }}",
+    "true &> /dev/null eval {{ x }}",
+    "eval &> /dev/null {{ x }}",
+    "eval @(a) {{ x }}",
+    "echo a >&{{ x }}",
+    "echo ${y[a[0]]:{{ x }}}",
+    "a[b[{{ x }}]]=1",
+    "o=-v; [ $o {{ x }} ]",
+    "y={{ x }}; [ $y = 1 ]",
+    '[[ " ]] " != {{ x }} && 1 -eq {{ x }} ]]',
+    "(\\\n( {{ x }} ))",
+    'echo "$(case a in a) eval {{ x }};; esac)"',
+    "echo $(case a in (a) eval {{ x }};; esac)",
+    "declare $(echo -i) n; n={{ x }}",
+    "${ eval {{ x }}; }",
+    "echo ${{ x }}",
 ]
 """Lines that make bash run what the value contains."""
 HARMLESS = [
@@ -158,6 +216,17 @@ HARMLESS = [
     "exec 3< /dev/null; exec printf %s {{ x }}",
     "kill -0 $$ && cd . && printf %s {{ x }}",
     'if [ {{ x }} = 3 ] || [ "$PWD" = {{ x }} ]; then :; fi; printf %s {{ x }}',
+    "if [[ {{ x }} = 3 || ( -n {{ x }} && {{ x }} < b ) ]]; then :; fi; printf %s {{ x }}",
+    "n=$(ls | wc -l); (( n > 3 )) || printf %s {{ x }}",
+    'set -eu; t=$(mktemp -u); trap "rm -f $t" EXIT; printf %s {{ x }}',
+    "[ -e no ] && . ./no; eval 'n=1'; printf %s {{ x }}",
+    'PRINT=; ${NO:-} true; "$PWD/no/printf" %s {{ x }} 2> /dev/null || printf %s {{ x }}',
+    'a=({{ x }} b); for y in "${a[@]}"; do :; done; printf %s "${a[0]}"',
+    'printf %s "$(case a in a) printf %s {{ x }};; esac)"',
+    "printf %s {{ x }} 2> /dev/null",
+    "printf '%*s' 0 {{ x }}",
+    ': "${NO:=5}"; : $((NO)); printf %s {{ x }}',
+    "echo \\${{ x }} > /dev/null; printf %s {{ x }}",
 ]
 """Lines that only look like them; for bash."""
 
@@ -333,6 +402,19 @@ def test_raw_is_a_part_of_the_line_and_its_quotes_count(tmp_path: Path) -> None:
 def test_where_no_value_can_stand_it_is_refused(line: str) -> None:
     with pytest.raises(UsageError, match="a value stands inside"):
         shell_words(Text.parse(line), {"x": "text"})
+
+
+def test_a_variable_of_env_that_holds_a_value_is_not_evaluated(tmp_path: Path) -> None:
+    env = {"N": "{{ inputs.n }}", "HOW": "plain"}
+    made = Workflow(
+        steps=[step("a", "shell", env=env, run="echo $((N + 1)) $HOW")],
+        inputs={"n": {"type": "string"}},
+    )
+    done = run_workflow_sync(made, n="2", project=tmp_path)
+    assert done.steps["a"].output["stdout"] == "3 plain\n"
+    refused = run_workflow_sync(made, n="a[$(touch canary)]", project=tmp_path)
+    assert "a value stands inside arithmetic" in refused.failures["a"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_to_fill_is_the_line_itself() -> None:

@@ -3,23 +3,26 @@
 bash computes the subscript in `a[$(…)]` wherever it expects the name of a variable or a number, so
 `read`, `printf -v`, `test -v` or `wait -p` run what a value contains; `trap` and `eval` do so by
 design. A list of those is never complete. So this is the other list: a program that is no builtin
-takes any argument; of the builtins, those take values that are known to leave them alone.
+takes any argument; of the builtins, those take values that are known to leave them alone. A command
+whose name is not written out may be any builtin.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
-_WORD = re.compile(r"""(?:[^\s'"\\]|\\.|\\$|'[^']*'?|"(?:[^"\\]|\\.)*"?)+""", re.DOTALL)
-_NO_QUOTES = str.maketrans("", "", "'\"\\")
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?\+?=")
+ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[\])?\+?=")
 _EVALUATED_VARIABLE = re.compile(
     r"(PS\d|BASH\w*|ENV|OPTIND|S?RANDOM|HISTCMD|SECONDS|LINENO|EPOCH\w+|PROMPT_COMMAND)\+?="
 )
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_READ_OPTION = re.compile(r"-\w*[pdinNtu]")
+"""What follows is no name."""
+_PLAIN_VARIABLE = re.compile(r"\$[A-Za-z_]\w*")
 _WRAPPERS = {"command", "builtin", "exec", "time", "coproc"}
-_BEFORE_A_COMMAND = {
-    "if", "then", "else", "elif", "do", "while", "until", "!", "{", *_WRAPPERS,
-}  # fmt: skip
+_BEFORE_A_COMMAND = {"if", "then", "else", "elif", "do", "while", "until", "!", "{", *_WRAPPERS}
 _BUILTINS = {
     # bash
     ".", "alias", "bg", "bind", "break", "caller", "compgen", "complete", "compopt", "continue",
@@ -35,102 +38,200 @@ _BUILTINS = {
 """Those that take no value, or only in some places. Not here: `cd`, `echo`, `kill`, `pushd`, `pwd`,
 `type`, `umask`, `:`, `true`, `false`, which are like programs."""
 _DECLARES = {"local", "export", "readonly"}
-_TESTS = {"test", "["}
+_TYPES = {"declare", "typeset", "local"}
+_READS = {"read", "mapfile", "readarray"}
+_CODE = {"eval", ".", "source"}
+_COMPUTES = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"}
 POSITIONAL = "@"
 """Stands for `$1`, `$2` and so on, among the names of variables."""
-LINE_EVALUATES = re.compile(
-    # `${!x}` and `${x@P}`; `${!x@}` and `${!x[@]}` only list names.
-    r"\$\{(!\w+(?!\w|[*@]\}|\[[@*]\]\})|\w+(\[[^\]]*\])?@P\})"
-    # What is assigned to such a variable is computed, or is the name of another.
-    r"|\b(declare|typeset|local)(\s+[^\s;&|]+)*?\s+[-+]\w*[in]\w*\b|\b(integer|nameref)\s"
-)
-_READ_INTO = re.compile(r"\b(?:read|readarray|mapfile)\b([^;&|\n<>]*)|\$\{(\w+):?=")
-_FUNCTION = re.compile(r"\w\s*\(\s*\)|\bfunction\s")
-EVALUATORS = {"eval", "trap"}
-"""They take code: what stands in quotes there is looked at as a line is."""
 
 
-def evaluating(before: str, mark: str) -> str | None:
-    """What evaluates a value, if anything; `before`: the text of its simple command up to it."""
-    own, given = _words(before)
-    if _EVALUATED_VARIABLE.match(own):
-        return f"`{own.partition('=')[0]}=`"
-    if own.startswith(("<", ">")) or (given and given[-1].endswith(("<", ">"))):
-        return None  # the target of a redirection
-    found = (_evaluates(words, own, mark) for words in _commands(given) if words)
-    return next((each for each in found if each is not None), None)
+class Refused(Exception):
+    """Where a value stands that would be evaluated there."""
 
 
-def _evaluates(words: list[str], own: str, mark: str) -> str | None:
-    command, *arguments = words
-    if mark in command:
-        return "a command whose name is a value, perhaps `eval`"
-    last = arguments[-1] if arguments else ""
-    takes_it = command not in _BUILTINS
-    if command in _DECLARES:
-        takes_it = bool(_ASSIGNMENT.match(own)) and not _has_options(arguments)
-    elif command in _TESTS:  # of two values side by side, the first may be `-v`
-        takes_it = last not in ("-v", "-R") and mark not in last
-    elif command == "printf":
-        takes_it = arguments != ["-v"] and bool(arguments or own != "-v")
-    elif command == "set":
-        takes_it = "--" in arguments
-    return None if takes_it else f"an argument of `{' '.join([command, last]).strip()}`"
+@dataclass
+class Word:
+    start: int = 0
+    """Where it begins in what is written."""
+    text: str = ""
+    """Without quotes; what is expanded in it begins with `$`."""
+    quoted: bool = False
+    """Some of it is quoted, so it is no word of the shell's own."""
+    fixed: bool = True
+    """Nothing in it is expanded."""
+    holds: bool = False
+    """A value is in it."""
+    splits: bool = False
+    """The value may become several words."""
+    runs: bool = False
+    """What a command prints is in it."""
+    guarded: bool = False
+    """`--` stands before it."""
 
 
-def may_become_an_option(before: str) -> bool:
-    """Whether it is the format of a `printf`: a value that begins with `-v` would be evaluated."""
-    own, given = _words(before)
-    return own == "" and ["printf"] in _commands(given)
+@dataclass
+class Command:
+    """One simple command, without its redirections."""
+
+    words: list[Word] = field(default_factory=list)
+    input: bool = False
+    """Whether it reads a value: a here-document, a redirection."""
+    redirects: str = ""
+    """The operator whose target is the next word."""
+    either: bool = False
+    """`&>` was seen, at which a command ends in one shell and goes on in another."""
+    tests: bool = False
+    """Whether this is inside of `[[ ]]`."""
+
+    def begins_with(self, word: str) -> bool:
+        """Whether that is its first word, those aside that stand before a command."""
+        *before, last = self.words
+        is_own = last.text == word and not last.quoted
+        return is_own and all(_is_before(each) for each in before)
+
+    def is_printf(self) -> bool:
+        """Whether the format of a `printf` is the next word."""
+        return any(name.text == "printf" and not rest for name, *rest in _commands(self.words))
 
 
-def held_by(before: str) -> set[str]:
-    """The variables that hold a value which comes after this text."""
-    own, given = _words(before)
-    found = _ASSIGNMENT.match(own)
-    names = {found[1]} if found else set()
-    for command, *arguments in filter(None, _commands(given)):
-        if command in ("for", "select") or (command == "printf" and arguments[:1] == ["-v"]):
-            names |= set(arguments[command == "printf" :][:1])
-        if command == "set":
-            names.add(POSITIONAL)
-    return names
+@dataclass
+class Line:
+    """What is known of the whole line."""
+
+    text: str
+    held: set[str]
+    """The variables that hold a value."""
+    strict: bool
+    """Whether a value stands in the line itself, not only in its environment."""
+    scan: Callable[[str], None]
+    """Looks at code inside the line."""
+
+    def mentions(self, words: list[Word], begin: int = 0) -> bool:
+        """Whether a variable that holds a value is named: arithmetic takes names, too."""
+        return any(name in self.held for word in words for name in _NAME.findall(word.text, begin))
 
 
-def may_hold(line: str) -> set[str]:
-    """The variables that may hold a value wherever one stands in the line."""
-    words = {word for found in _READ_INTO.finditer(line) for word in (found[1] or found[2]).split()}
-    names = {"REPLY", "MAPFILE", *(word for word in words if word.isidentifier())}
-    return names | {POSITIONAL} if _FUNCTION.search(line) else names
+def judge(command: Command, line: Line) -> None:
+    """Refuse what would evaluate a value; add to the variables that hold one. `Refused`."""
+    for word in command.words:
+        if word.holds and (found := _EVALUATED_VARIABLE.match(word.text)):
+            raise Refused(f"`{found[0]}`")
+        found = ASSIGNMENT.match(word.text)
+        if found and (word.holds or line.mentions([word], found.end())):
+            line.held.add(found[1])
+    for name, *arguments in _commands(command.words):
+        _judge(name, arguments, command, line)
+        _hold(name, arguments, command, line)
 
 
-def is_evaluator(before: str) -> bool:
-    """Whether an argument that follows is code."""
-    return any(words[0] in EVALUATORS for words in _commands(_words(before)[1]) if words)
+def _judge(name: Word, given: list[Word], command: Command, line: Line) -> None:
+    holds = any(word.holds for word in given)
+    if name.holds and (given or name.splits):
+        raise Refused("a command whose name is a value, perhaps `eval`")
+    if holds and not name.fixed and not _is_program(name, line):
+        raise Refused(f"a command whose name is computed ({name.text}: put `env` before it)")
+    if name.text == "alias" or _changes_type(name, given):
+        raise Refused(f"a line with `{name.text}`, which changes what is evaluated,")
+    if name.text in _CODE and (command.input or (line.strict and any(map(_is_unknown, given)))):
+        raise Refused(f"what `{name.text}` reads, or a line where that is not known")
+    if name.text in ("eval", "trap"):
+        line.scan(" ".join(word.text for word in given))
+    if name.text == "let" and line.mentions(given):
+        raise Refused("an argument of `let`")
+    computes = name.text == "[[" and any(word.text in _COMPUTES for word in given)
+    if computes and (holds or line.mentions(given)):
+        raise Refused("a comparison of numbers")
+    for at, word in enumerate(given):
+        if word.holds and not _takes(name.text, given, at):
+            raise Refused(f"an argument of `{name.text}`")
 
 
-def _words(before: str) -> tuple[str, list[str]]:
-    """The beginning of the last word, whose end is not there yet, and the words before it."""
-    found = [*_WORD.finditer(before)]
-    last = found.pop()[0] if found and found[-1].end() == len(before) else ""
-    return last.translate(_NO_QUOTES), [each[0].translate(_NO_QUOTES) for each in found]
+def _takes(name: str, given: list[Word], at: int) -> bool:
+    """Whether a builtin leaves that argument alone."""
+    word, before = given[at], given[:at]
+    if name in _DECLARES:
+        options = any(each.text.startswith("-") and each.text != "--" for each in given)
+        return bool(ASSIGNMENT.match(word.text)) and not options
+    if name in ("test", "["):  # of two values side by side, the first may be `-v`
+        last = before[-1] if before else Word()
+        return last.fixed and last.text not in ("-v", "-R") and not (word.splits or last.holds)
+    if name == "printf":
+        form = given[1] if given[0].text == "--" and at else given[0]
+        if form is word:
+            computed = word.text.startswith(("$", "\0", "-v")) and not word.guarded
+            return not computed and not word.splits
+        return form.fixed and not (form.text == "-v" and at == 1)
+    if name == "set":
+        return any(each.text == "--" for each in before)
+    return name not in _BUILTINS
 
 
-def _commands(words: list[str]) -> list[list[str]]:
+def _hold(name: Word, given: list[Word], command: Command, line: Line) -> None:
+    """The variables that get a value by the command."""
+    held, holds = line.held, any(word.holds for word in given) or line.mentions(given)
+    names = [word.text.partition("[")[0] for word in given]
+    if name.text in ("for", "select") and holds:
+        held.add(names[0])
+    elif name.text in _READS and (line.strict or command.input):
+        held |= {"REPLY", "MAPFILE", *filter(str.isidentifier, names)}
+        for last, word in zip([name, *given], given, strict=False):
+            if not (word.fixed or _READ_OPTION.fullmatch(last.text)):
+                raise Refused("a line with `read` into a variable whose name is computed")
+    elif name.text == "printf" and holds and names[0].startswith("-v"):
+        held.add(names[0][2:] or names[1])
+    elif name.text == "getopts":
+        held |= {"OPTARG"} if POSITIONAL in held or holds else set()
+    elif holds and name.text in ("cd", "pushd"):
+        held |= {"PWD", "OLDPWD", "DIRSTACK"}
+    elif holds and name.text == "[[":
+        held.add("BASH_REMATCH")
+    elif holds and (name.text == "set" or name.text not in _BUILTINS):
+        held.add(POSITIONAL)  # of functions, too
+    if holds:
+        held.add("_")
+
+
+def _commands(words: list[Word]) -> Iterator[list[Word]]:
     """The words from the name of each command on that may begin among them: `function f { eval`."""
-    begins = [0, *(n for n, word in enumerate(words, 1) if word in _BEFORE_A_COMMAND)]
-    found = []
-    for begin in begins:
-        at = begin
+    begins = [0, *(n for n, word in enumerate(words, 1) if _is_before(word))]
+    for at in begins:
         while at < len(words) and (
-            words[at] in _BEFORE_A_COMMAND
-            or _ASSIGNMENT.match(words[at])
-            or (at and words[at].startswith("-") and words[at - 1] in _WRAPPERS)
+            _is_before(words[at])
+            or ASSIGNMENT.match(words[at].text)
+            or (at and words[at].text.startswith("-") and words[at - 1].text in _WRAPPERS)
         ):
             at += 1
-        found.append(words[at:])
-    return found
+        if at < len(words) and words[at].text == "function":
+            at += 2
+        if at < len(words):
+            yield words[at:]
 
 
-def _has_options(words: list[str]) -> bool:
-    return any(word.startswith("-") and word != "--" for word in words)
+def _is_before(word: Word) -> bool:
+    """Whether a command may follow it."""
+    return word.text in _WRAPPERS or (word.text in _BEFORE_A_COMMAND and not word.quoted)
+
+
+def _is_program(name: Word, line: Line) -> bool:
+    """Whether it is a path, or a variable that only the environment sets."""
+    if "/" in name.text or not _PLAIN_VARIABLE.fullmatch(name.text):
+        return "/" in name.text
+    variable = name.text[1:]
+    return not re.search(rf"(?<![\w$]){variable}\b(?<!\$\{{{variable})", line.text)
+
+
+def _changes_type(name: Word, given: list[Word]) -> bool:
+    """Whether what is assigned to a variable is computed from now on, or is another's name."""
+    if name.text in ("integer", "nameref", "float"):
+        return True
+    return name.text in _TYPES and any(
+        (word.text[:1] in ("-", "+") and {*word.text} & {"i", "n"})
+        or (word.text.startswith("$") and not word.fixed)
+        for word in given
+    )
+
+
+def _is_unknown(word: Word) -> bool:
+    """Whether it may be what another command prints, or reads."""
+    return word.runs or word.holds or word.text.startswith(("/dev/", "/proc/"))

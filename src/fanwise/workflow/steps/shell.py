@@ -6,6 +6,7 @@ pastes them in, which runs what they contain; `--compat spec-kit` does as it doe
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fanwise.errors import StepFailed
@@ -16,6 +17,8 @@ from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.step_result import StepResult
 from fanwise.workflow.steps.child import run_child, surroundings
 from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
+
+_NUMBER = re.compile(r"-?[0-9]*(\.[0-9]+)?|True|False")
 
 
 class ShellLeaf(Leaf[ShellStep]):
@@ -36,7 +39,7 @@ class ShellLeaf(Leaf[ShellStep]):
     async def perform(self, step: ShellStep, resolved: Resolved, place: StepPlace) -> StepResult:
         """Run the line; `output_format: json` parses its stdout."""
         line, *values = resolved["line"]
-        line = line if self._compat else place_values(line)
+        line = line if self._compat else place_values(line, holding=_holding(step, resolved))
         output = await run_child(
             line, *values, place=place, timeout=step.timeout, around=resolved, shell=True
         )
@@ -61,6 +64,13 @@ class MapLeaf(Leaf[EachStep]):
             *resolved["argv"], place=place, timeout=step.timeout, around=resolved
         )
         return StepResult("completed", output)
+
+
+def _holding(step: ShellStep, resolved: Resolved) -> list[str]:
+    """The variables of `env` that hold a value: a number may stand anywhere."""
+    given = resolved.get("env", {})
+    made = (name for name, value in step.env.items() if value.expressions)
+    return [name for name in made if not _NUMBER.fullmatch(given[name])]
 
 
 def _data(output: dict[str, Any]) -> Any:
