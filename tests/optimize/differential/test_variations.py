@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import suppress
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -28,7 +30,8 @@ def made(value: Any) -> dict[str, tuple[str, Any]]:
 
 
 def test_two_spellings_are_one_text_for_some_programs() -> None:
-    (_, sharp, upper), (_, one, two), (_, short, long) = spellings("img7")
+    (_, sharp, upper), (_, one, two), (_, *signs), (_, short, long) = spellings("img7")
+    assert signs == ["img7[a]+(b"] * 2, "a pattern that matches itself, unless signs mean something"
     assert sharp.casefold() == upper.casefold() and sharp.lower() != upper.lower()
     assert one != two and len(one) + 1 == len(two)
     assert (short, long) == ("img7", "img07")
@@ -55,6 +58,26 @@ def test_a_random_dict_has_no_value_under_a_key_that_has_values_of_another_type(
         grown = regrow(value, pool)
         assert isinstance(grown.get("size", 0), int)
         assert isinstance(grown.get("children", []), list)
+
+
+def test_a_moment_is_tried_in_a_zone_and_in_none() -> None:
+    naive = datetime(2024, 5, 17, 13, 45)
+    level, moved = made(naive)["in a zone"]
+    assert (level, moved.replace(tzinfo=None)) == ("foreign", naive)
+    assert made(moved)["in no zone"] == ("foreign", naive)
+    assert {*made(date(2023, 1, 31))} >= {"a leap day", "the end of a year"}
+    assert made(timedelta(1))["negative"] == ("strict", timedelta(-1))
+    assert made(Decimal("1.5"))["with half a cent"] == ("strict", Decimal("1.505"))
+
+
+def test_some_random_arguments_are_of_few_atoms_alone() -> None:
+    pool = AtomPool(random.Random(0))
+    pool.gather([1000, "long text"])
+    pool.few = True
+    grown = [regrow([1000, "long text"], pool) for _ in range(40)]
+    atoms = {each for row in grown for each in row}
+    assert atoms <= {*range(6), "a", "b", "ab", "ba"}
+    assert max(map(len, grown)) >= 8, "so that some come together"
 
 
 def test_bytes_become_so_many_that_sums_overflow() -> None:

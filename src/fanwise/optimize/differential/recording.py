@@ -139,8 +139,13 @@ def _read(file: Path) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, A
         else:
             rows.append(row)
     for row in rows:
-        row |= {"follow": follow[row["name"]]} if row.get("name") in follow else {}
+        row |= {"follow": _longest(follow[row["name"]])} if row.get("name") in follow else {}
     return head, rows, told
+
+
+def _longest(chains: list[str]) -> list[str]:
+    """Chains of calls that no other one goes on with; see `THEN` in `injected/…/pickling.py`."""
+    return [each for each in chains if not any(one.startswith(f"{each}|") for one in chains)]
 
 
 def _reservoir(rows: list[dict[str, Any]], most: int, seed: int) -> list[dict[str, Any]]:

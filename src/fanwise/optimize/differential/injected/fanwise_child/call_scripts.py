@@ -73,8 +73,13 @@ def inside(observer: Observer, row: Row) -> list[Step]:
 
 def used(observer: Observer, row: Row) -> list[Step]:
     """Use what comes back, as far as it goes and as it goes wrong."""
-    steps = observer.use(*load_call(row), load_follow(row), trouble=False)
+    steps = observer.use(*load_call(row), load_follow(row))
     return steps + observer.use(*load_call(row), [], trouble=True)
+
+
+def sent(observer: Observer, row: Row) -> list[Step]:
+    """Send values into the generator that comes back."""
+    return observer.use(*load_call(row), [], send=True)
 
 
 def fed(observer: Observer, row: Row) -> list[Step]:
@@ -99,6 +104,7 @@ SCRIPTS: dict[str, Callable[[Observer, Row], list[Step]]] = {
     "inside": inside,
     "used": used,
     "fed": fed,
+    "sent": sent,
 }
 
 

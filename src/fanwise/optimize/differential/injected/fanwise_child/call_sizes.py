@@ -34,7 +34,7 @@ def classes_of(rows: list[Any]) -> list[dict[str, Any]]:
 
 def _size_of_call(row: dict[str, Any]) -> int:
     """That of its largest argument: elements, characters, or a whole number itself."""
-    calls = [load_call(row), *load_follow(row)]
+    calls = [load_call(row), *(call for chain in load_follow(row) for call in chain)]
     given = [each for args, kwargs in calls for each in (*args, *kwargs.values())]
     return max((abs(each) if type(each) is int else _size(each) for each in given), default=0)
 

@@ -23,7 +23,7 @@ from .argument_kinds import StreamArgument, opened
 from .capture import OutputCapture
 from .find_function import TargetFunction
 from .forms import Form, Former, digest
-from .returned import _run, cancelled, uses
+from .returned import Chain, _run, cancelled, sends, uses
 
 MOST_ITEMS = 200
 """Items that are taken from a generator: it may have no end."""
@@ -103,9 +103,10 @@ class Observer:
         self,
         args: list[Any],
         kwargs: dict[str, Any],
-        follow: list[tuple[list[Any], dict[str, Any]]],
+        follow: list[Chain],
         *,
-        trouble: bool,
+        trouble: bool = False,
+        send: bool = False,
     ) -> list[Step]:
         """Call it, and do with what comes back what its callers do; `trouble`: and fail there."""
         given = opened(args)
@@ -119,7 +120,7 @@ class Observer:
             value.close()
             return []
         steps = []
-        for more, act in uses(value, follow, trouble=trouble):
+        for more, act in sends(value) if send else uses(value, follow, trouble=trouble):
             former = Former(self._probe)
             result, out = None, ["value", None]
             try:

@@ -76,6 +76,10 @@ def loads(data: bytes, streams: list[list[bytes]] | None = None) -> Any:
     return _Unpacker(data, streams or []).load()
 
 
+THEN = "|"
+"""Between the calls of a chain, in a line of JSON: no base64 has it."""
+
+
 def to_text(data: bytes) -> str:
     """Bytes as text for a line of JSON."""
     return base64.b64encode(data).decode("ascii")
@@ -97,10 +101,16 @@ def load_init(row: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     return list(args), dict(kwargs)
 
 
-def load_follow(row: dict[str, Any]) -> list[tuple[list[Any], dict[str, Any]]]:
-    """The calls that are made of what the call returned."""
-    found = [loads(base64.b64decode(each)) for each in row.get("follow", ())]
-    return [(list(args), dict(kwargs)) for args, kwargs in found]
+def load_follow(row: dict[str, Any]) -> list[list[tuple[list[Any], dict[str, Any]]]]:
+    """The chains of calls that begin with what the call returned."""
+    return [
+        [(list(args), dict(kwargs)) for args, kwargs in map(_unpacked, each.split(THEN))]
+        for each in row.get("follow", ())
+    ]
+
+
+def _unpacked(text: str) -> Any:
+    return loads(base64.b64decode(text))
 
 
 def _importable(function: FunctionType) -> bool:

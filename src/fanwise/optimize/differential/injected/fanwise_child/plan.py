@@ -23,7 +23,7 @@ from .argument_kinds import Opaque, StreamArgument
 from .find_function import TargetFunction, find
 from .hints import Hints
 from .numbers_in_order import IN_ORDER, numbers
-from .pickling import dumps, load_call, load_follow, load_init, to_text
+from .pickling import THEN, dumps, load_call, load_follow, load_init, to_text
 from .random_arguments import AtomPool, regrow
 from .variations import (
     DEEP,
@@ -85,6 +85,8 @@ class Planner:
         self._hints = Hints(found.raw)
         self._skip = in_front(found)
         self._considers_none = _considers_none(found.raw)
+        plain = getattr(found.raw, "__func__", found.raw)
+        self._is_generator = inspect.isgeneratorfunction(plain)
         self._count = 0
 
     def rows(self) -> Iterator[Row]:
@@ -119,6 +121,8 @@ class Planner:
             for each in self._variation(variation, row, group, asked):
                 streamed = variation.label.endswith(STREAM) and each["level"] != "probe"
                 yield {**each, "like": plain} if streamed else each
+        if self._is_generator:
+            yield self._row("as recorded, and it is sent numbers", "foreign", "sent", row, group)
         yield from self._followed(row, rng, group)
         yield from self._constructed(row, rng, group)
 
@@ -176,8 +180,8 @@ class Planner:
 
     def _followed(self, row: Row, rng: random.Random, group: int) -> Iterator[Row]:
         """Vary the calls of what the target returned, after those that were recorded."""
-        for number, (args, kwargs) in enumerate(load_follow(row)[:_FOLLOWS]):
-            for place in places(args, kwargs, 0):
+        for number, chain in enumerate(load_follow(row)[:_FOLLOWS]):
+            for place in places(*chain[-1], 0):
                 if len(place.way) > 1:
                     continue
                 made = [
@@ -218,15 +222,16 @@ class Planner:
         new: Any,
         group: int,
     ) -> Row | None:
-        args, kwargs = load_follow(row)[number]
+        args, kwargs = load_follow(row)[number][-1]
         put(args, kwargs, place.way, new)
         packed = self._packed((args, kwargs))
         if packed is None:
             return None
         text = f"{place.text} {label}, of what it returned"
+        before = row["follow"][number].split(THEN)[:-1]
         calls = {
             **row,
-            "follow": [*row["follow"], packed["call"]],
+            "follow": [*row["follow"], THEN.join([*before, packed["call"]])],
             "changed": f"()({place.text[1:-1]})",
         }
         return self._row(text, level, "used", calls, group)
@@ -272,6 +277,7 @@ class Planner:
         pool.gather(load_call(row)[0][self._skip :])
         for number in range(count):
             args, kwargs = load_call(row)
+            pool.few = number % 3 == 2
             front = args[: self._skip]
             fresh = [*front, *(regrow(each, pool) for each in args[self._skip :])]
             named = {name: regrow(each, pool) for name, each in kwargs.items()}
@@ -310,9 +316,12 @@ class Planner:
                         )
 
     def _families(self) -> list[Row]:
-        """Recorded calls to vary: one of each shape first, then others."""
+        """Recorded calls to vary: one of each shape first, then others.
+
+        Those that others made come before those that the function made itself.
+        """
         shapes: dict[str, list[Row]] = {}
-        for row in self._recorded:
+        for row in sorted(self._recorded, key=lambda row: row.get("depth", 0)):
             shapes.setdefault(_shape(row), []).append(row)
         chosen = [rows[0] for rows in shapes.values()]
         chosen += [row for rows in shapes.values() for row in rows[1:]]

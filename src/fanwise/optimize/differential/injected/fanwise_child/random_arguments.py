@@ -1,7 +1,7 @@
 """Random arguments that are built as recorded ones are, out of what is in them.
 
 Small numbers and few different atoms, so that duplicates, ties and collisions are common: these
-are what shortcuts forget.
+are what shortcuts forget. Some are built of a few atoms alone, whatever was recorded.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from .argument_kinds import StreamArgument
 
 _ATOMS = (int, float, str, bytes)
 _LETTERS = "abcABé 01-"
+_FEW: dict[type, tuple[Any, ...]] = {int: tuple(range(6)), str: ("a", "b", "ab", "ba")}
 
 
 class AtomPool:
@@ -20,6 +21,8 @@ class AtomPool:
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
+        self.few = False
+        """Whether there are only a few atoms of a type now."""
         self._atoms: dict[type, list[Any]] = {kind: [] for kind in _ATOMS}
 
     def gather(self, value: Any, depth: int = 4) -> None:
@@ -41,6 +44,8 @@ class AtomPool:
         kind, rng = type(value), self.rng
         if kind is bool:
             return rng.random() < 0.5
+        if self.few and kind in _FEW:
+            return rng.choice(_FEW[kind])
         if self._atoms.get(kind) and rng.random() < 0.7:
             return rng.choice(self._atoms[kind])
         if kind is int:
@@ -55,7 +60,7 @@ class AtomPool:
 
 def _element(value: Any, pool: AtomPool) -> Any:
     """One of many: a number among them is rarely how often something is done, so it may be any."""
-    if type(value) is int and pool.rng.random() < 0.15:
+    if type(value) is int and not pool.few and pool.rng.random() < 0.15:
         return int(10 ** pool.rng.uniform(0, 9)) * pool.rng.choice((1, -1))
     return regrow(value, pool)
 
@@ -64,7 +69,7 @@ def regrow(value: Any, pool: AtomPool) -> Any:
     """A random value with the same structure."""
     kind, rng = type(value), pool.rng
     if kind is list:
-        length = rng.randint(0, 2 * len(value) + 2) if value else 0
+        length = rng.randint(0, 2 * len(value) + 2 + 4 * pool.few) if value else 0
         return [_element(rng.choice(value), pool) for _ in range(length)]
     if kind is tuple:
         return tuple(regrow(each, pool) for each in value)

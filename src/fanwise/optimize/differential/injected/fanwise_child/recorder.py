@@ -29,13 +29,15 @@ from types import FunctionType, GeneratorType, ModuleType
 from typing import Any
 
 from .forms import Former, digest
-from .pickling import Tap, dumps, to_text
+from .pickling import THEN, Tap, dumps, to_text
 from .returned import FUNCTIONS
 
 _INNER = 24
 """Calls from inside a call that are kept: of a recursive function all but one are such."""
 _FOLLOWED = 12
 """Calls of a returned function that are kept."""
+_CHAINED = 2
+"""Functions that return functions, one after another, that are followed."""
 _ALL = 2000
 """Calls that are all looked at; from then on ever fewer."""
 _depth: ContextVar[int] = ContextVar("fanwise_depth", default=0)
@@ -190,7 +192,7 @@ class Call:
         took = time.perf_counter() - self._begun
         with contextlib.suppress(ValueError):  # a generator may be ended elsewhere
             _depth.reset(self._token)
-        if self.line is not None and not isinstance(error, GeneratorExit):
+        if self.line is not None and not (self.taps and isinstance(error, GeneratorExit)):
             self.store.ended(self, error, took)
 
 
@@ -209,7 +211,8 @@ class CallStore:
         self.counts: dict[str, int] = {"seen": 0, "distinct": 0, "inner": 0}
         self.unstorable: dict[str, int] = {}
         self._made: dict[int, tuple[Any, bytes, bytes]] = {}
-        atexit.register(self.tell)
+        self._unended: dict[int, Call] = {}
+        atexit.register(self.finish)
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, lazy: bool = False) -> Call:
         """Record a call that is about to be made, if it is worth it."""
@@ -220,6 +223,8 @@ class CallStore:
             begun = time.perf_counter()
             try:
                 self._look(call)
+                if lazy and call.line is not None and not call.taps:
+                    self._unended[id(call)] = call
             except Exception as error:  # a test must not fail because somebody looks at it
                 self._cannot(error)
             self._spent += time.perf_counter() - begun
@@ -248,21 +253,28 @@ class CallStore:
         """What the call gave; of a function, one that writes down how it is called."""
         if call.line is None or not isinstance(call.value, FUNCTIONS):
             return call.value
-        of, value = call.line["name"], call.value
-        seen: set[bytes] = set()
+        return self._following(call.line["name"], "", call.value, set())
+
+    def _following(self, of: str, before: str, value: Any, seen: set[str]) -> Any:
+        """A function that was returned; `before`: the calls of earlier ones that led to it."""
 
         def follow(*args: Any, **kwargs: Any) -> Any:
             data = self.packed(args, kwargs) if len(seen) < _FOLLOWED else None
-            if data is not None and data not in seen:
-                seen.add(data)
-                self._write({"of": of, "follow": to_text(data)})
-            return value(*args, **kwargs)
+            chain = before + to_text(data or b"")
+            if data is not None and chain not in seen:
+                seen.add(chain)
+                self._write({"of": of, "follow": chain})
+            found = value(*args, **kwargs)
+            if data is None or not isinstance(found, FUNCTIONS) or chain.count(THEN) >= _CHAINED:
+                return found
+            return self._following(of, chain + THEN, found, seen)
 
         return functools.update_wrapper(follow, value)
 
     def ended(self, call: Call, error: BaseException | None, took: float) -> None:
         """Write a call that has ended."""
         line, begun = call.line or {}, time.perf_counter()
+        self._unended.pop(id(call), None)
         line["seconds"] = took
         try:
             if call.taps:
@@ -273,6 +285,12 @@ class CallStore:
         except Exception as failure:  # as above
             self._cannot(failure)
         self._spent += time.perf_counter() - begun
+
+    def finish(self) -> None:
+        """Write generators that nobody has read to their end, and how many calls there were."""
+        for call in list(self._unended.values()):
+            self.ended(call, None, 0.0)
+        self.tell()
 
     def tell(self) -> None:
         """Write how many calls there were."""

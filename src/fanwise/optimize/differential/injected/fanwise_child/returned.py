@@ -10,13 +10,22 @@ from typing import Any
 
 FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, MethodWrapperType, partial)
 """What is called and is nothing else: which of them it is does not matter."""
+Chain = list[tuple[list[Any], dict[str, Any]]]
+"""Calls of what a call returned: the first of that, the next of what the one before returned."""
 Use = tuple[list[Any], Callable[[], Any]]
 """Further arguments that are given, and what is done."""
 
 
-def uses(
-    value: Any, follow: list[tuple[list[Any], dict[str, Any]]], *, trouble: bool
-) -> Iterator[Use]:
+def sends(value: Any) -> Iterator[Use]:
+    """What a generator makes of values that it is sent; other iterators do not get them."""
+    if isinstance(value, Iterator):
+        yield [], lambda: next(value)
+        for each in (0, 2, None):
+            send = getattr(value, "send", lambda _: next(value))
+            yield [], partial(send, each)
+
+
+def uses(value: Any, follow: list[Chain], *, trouble: bool) -> Iterator[Use]:
     """What can be done with it, in order; with `trouble` only what goes wrong halfway."""
     kind = type(value)
     if hasattr(kind, "__enter__") and hasattr(kind, "__exit__"):
@@ -33,14 +42,17 @@ def uses(
         yield [], lambda: next(value, "the end")
         yield [], getattr(value, "close", lambda: None)
     elif callable(value):
-        for args, kwargs in follow:
-            yield [*args, kwargs], partial(_called, value, args, kwargs)
+        for chain in follow:
+            given = [each for args, kwargs in chain for each in (*args, kwargs)]
+            yield given, partial(_called, value, chain)
         for first in follow[:1]:  # whether two results are one
-            yield [], partial(lambda call: [_called(value, *call), _called(value, *call)], first)
+            yield [], partial(lambda chain: [_called(value, chain), _called(value, chain)], first)
 
 
-def _called(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
-    found = function(*args, **kwargs)
+def _called(function: Callable[..., Any], chain: Chain) -> Any:
+    found: Any = function
+    for args, kwargs in chain:
+        found = found(*args, **kwargs)
     return _run(found) if inspect.iscoroutine(found) else found
 
 

@@ -109,9 +109,13 @@ class TimedCalls:
         [(function, args, kwargs)] = self.direct([n])
         if n not in self.follows:
             return [(function, args, kwargs)]
-        made = self._make(function, args, kwargs)
-        made = made if self.exhaust is None else self.exhaust(made)
-        return [(made, *follow) for follow in self._load_follow(self.rows[n])]
+        made, calls = self._make(function, args, kwargs), []
+        for *first, last in self._load_follow(self.rows[n]):
+            called = made
+            for call in first:
+                called = self._make(called, *call)
+            calls.append((called if self.exhaust is None else self.exhaust(called), *last))
+        return calls
 
 
 def _make(function: Function, args: Any, kwargs: dict[str, Any]) -> Function:

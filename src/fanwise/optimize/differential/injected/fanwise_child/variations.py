@@ -16,6 +16,8 @@ import dataclasses
 import random
 import re
 from collections.abc import Callable, Iterator
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 
 from .argument_kinds import LIKE, DeepArgument, MissingDict, Opaque, StreamArgument
@@ -141,6 +143,8 @@ def _of_list(value: list[Any], rng: random.Random) -> Iterator[Change]:
         yield from _singles(value[0], rng)
         if type(value[0]) is float:
             yield "cancelling", "far", [1e16, *value, -1e16]
+        if type(value[0]) is int:
+            yield HUGE, "far", [1 << 60, *value, -(1 << 60)]
         if any(type(each) is list for each in value):
             yield DEEP, "strict", DeepArgument(value)
     yield "a tuple", "foreign", tuple(value)
@@ -168,6 +172,7 @@ def spellings(text: str) -> Iterator[tuple[str, str, str]]:
     yield f"{SPELLED} with ß", f"{text}ß", f"{text}ß".upper()
     yield f"{SPELLED} with an accent", f"{text}\u00e9", f"{text}e\u0301"
     numbered = text if re.search("[0-9]", text) else f"{text}1"
+    yield f"{SPELLED}, equal, with signs", f"{text}[a]+(b", f"{text}[a]+(b"
     yield f"{SPELLED} with zeros", numbered, re.sub("([0-9]+)", r"0\1", numbered)
 
 
@@ -217,6 +222,7 @@ def _of_str(value: str, rng: random.Random) -> Iterator[Change]:
     yield "twice", "strict", value * 2
     yield "with spaces", "strict", f" {value}\t\n"
     yield "with a line end", "strict", f"{value}\n"
+    yield "with a line end inside", "strict", f"{value[:1]}\n{value[1:]}"
     if " " in value or "\n" in value:
         yield "with other blanks", "strict", value.replace(" ", "\t\u00a0").replace("\n", "\r\n")
         yield "with tabs", "strict", value.replace(" ", "\t")
@@ -268,6 +274,37 @@ def _of_float(value: float, rng: random.Random) -> Iterator[Change]:
     yield "an int", "foreign", int(value) if value == value and abs(value) < 1e15 else 7
 
 
+def _of_decimal(value: Decimal, rng: random.Random) -> Iterator[Change]:
+    for label, new in (("zero", Decimal(0)), ("negative", -value), ("minus zero", Decimal("-0.0")),
+                       ("with half a cent", value + Decimal("0.005")),
+                       ("large", value + Decimal(10) ** 20)):  # fmt: skip
+        yield label, "strict", new
+
+
+def _of_date(value: date, rng: random.Random) -> Iterator[Change]:
+    yield "a leap day", "strict", value.replace(year=2024, month=2, day=29)
+    yield "the end of a year", "strict", value.replace(month=12, day=31)
+    yield "the first of March", "strict", value.replace(year=2023, month=3, day=1)
+
+
+def _of_datetime(value: datetime, rng: random.Random) -> Iterator[Change]:
+    yield from _of_date(value, rng)
+    yield "midnight", "strict", value.replace(hour=0, minute=0, second=0, microsecond=0)
+    yield "a moment later", "strict", value.replace(second=59, microsecond=999_999)
+    if value.tzinfo is None:
+        zone = timezone(timedelta(hours=5, minutes=30))
+        yield "in a zone", "foreign", value.replace(tzinfo=zone)
+    else:
+        yield "in no zone", "foreign", value.replace(tzinfo=None)
+
+
+def _of_timedelta(value: timedelta, rng: random.Random) -> Iterator[Change]:
+    yield "zero", "strict", timedelta()
+    yield "negative", "strict", -value
+    yield "a moment more", "strict", value + timedelta(microseconds=1)
+    yield "days more", "strict", value + timedelta(days=400)
+
+
 def _of_none(value: None, rng: random.Random) -> Iterator[Change]:
     yield "zero", "foreign", 0
     yield "empty", "foreign", []
@@ -283,6 +320,10 @@ _MAKERS: dict[type, Callable[[Any, random.Random], Iterator[Change]]] = {
     int: _of_int,
     bool: _of_bool,
     float: _of_float,
+    Decimal: _of_decimal,
+    date: _of_date,
+    datetime: _of_datetime,
+    timedelta: _of_timedelta,
     type(None): _of_none,
     StreamArgument: lambda value, rng: _of_stream(value, rng),
 }
