@@ -177,6 +177,50 @@ def test_the_same_prompt_in_two_runs_is_asked_once_and_a_hit_costs_nothing(tmp_p
     assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
 
 
+def test_equal_requests_at_once_are_asked_once(tmp_path: Path) -> None:
+    cold = Request((Message("user", "?"),), Options(temperature=0))
+
+    async def main() -> None:
+        async with ScriptedServer(["asked once"]) as server:
+            cached = spec(server) | {"cache": str(tmp_path / "r.db")}
+            server.gate.close()
+
+            async def open_when_all_wait() -> None:
+                await server.gate.held(1)
+                server.gate.open()
+
+            runs = [fan_out(lambda _: ask(connect(cached), cold), range(10)) for _ in range(2)]
+            one, other, _ = await asyncio.gather(*runs, open_when_all_wait())
+            assert {each.text for each in [*one.values(), *other.values()]} == {"asked once"}
+            assert (len(server.requests), server.statuses) == (1, {200: 1})
+
+    run(main(), within_s=30)
+
+
+def test_those_that_waited_for_an_equal_request_that_failed_ask_at_once(tmp_path: Path) -> None:
+    cold = Request((Message("user", "?"),), Options(temperature=0))
+
+    async def main() -> None:
+        async with ScriptedServer([Answer(status=400), "a", "a", "a"]) as server:
+            cached = spec(server) | {"cache": str(tmp_path / "r.db")}
+            server.gate.close()
+
+            async def open_in_two_steps() -> None:
+                await server.gate.held(1)
+                server.gate.open()
+                while not server.statuses[400]:
+                    await asyncio.sleep(0)
+                server.gate.close()
+                await server.gate.held(3)
+                server.gate.open()
+
+            fanned = fan_out(lambda _: ask(cached, cold), range(4), cap=4)
+            outcomes, _ = await asyncio.gather(fanned, open_in_two_steps())
+            assert sorted(each.status for each in outcomes) == ["done", "done", "done", "failed"]
+
+    run(main(), within_s=30)
+
+
 @pytest.mark.parametrize(
     ("request_", "asked"),
     [

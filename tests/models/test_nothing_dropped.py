@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -172,6 +173,35 @@ def test_a_seed_or_a_mark_that_is_not_sent_is_named_once_in_a_warning(
     warned = [text for text in caplog.messages if f"takes no {what}" in text]
     assert arrived == [not warned] * 2
     assert [*warned] in ([], [f"{wire.name} takes no {what}: it is not sent"])
+
+
+# -- arguments of the wrong kind ------------------------------------------------------------------
+
+
+def ANY(given: Any) -> Any:  # noqa: N802
+    """What a type checker would refuse."""
+    return given
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: Request(ANY("hello")), "the messages of a request are 'hello'"),
+        (lambda: Request(ANY([{"role": "user"}])), "the messages of a request are"),
+        (lambda: Request((USER,), ANY({"max_tokens": 5})), "options is {'max_tokens': 5}"),
+        (lambda: Request((USER,), schema=ANY(str)), "schema is <class 'str'>"),
+        (lambda: Request((USER,), tools=ANY((print,))), "the tools of a request are"),
+        (lambda: Message("user", "x", files=ANY(PNG)), "the files of a message are"),
+        (lambda: Message("user", "x", files=ANY(("a.png",))), "the files of a message are"),
+        (lambda: Message("assistant", "x", calls=ANY(("add",))), "the calls of a message are"),
+        (lambda: Options(extra=ANY(None)), "extra is None"),
+    ],
+)
+def test_what_is_of_the_wrong_kind_is_refused_where_it_is_made(make: Any, named: str) -> None:
+    """Not by an AttributeError inside each of the chains that use it."""
+    with pytest.raises(UsageError) as caught:
+        make()
+    assert named in str(caught.value)
 
 
 # -- tools ----------------------------------------------------------------------------------------

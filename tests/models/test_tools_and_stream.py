@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from fanwise import Budget, Caps, fan_out
-from fanwise.errors import ModelUnreachable, UsageError
+from fanwise.errors import BudgetExceeded, ModelUnreachable, UsageError
 from fanwise.models import Message, Options, Request, Tool, ask, stream
 from fanwise.models.wires.think_tags import ThinkTags
 from fanwise.testing import Answer, ScriptedModel, ScriptedServer
@@ -99,6 +101,45 @@ def test_what_goes_wrong_in_a_tool_is_told_to_the_model(
     run(main())
 
 
+class City(BaseModel):
+    name: str
+    people: int = 1
+
+
+class Counter:
+    def __call__(self, city: City) -> City:
+        """Count."""
+        return City(name=city.name, people=2)
+
+
+def test_a_tool_may_be_an_object_and_take_and_return_models_of_pydantic() -> None:
+    async def main() -> None:
+        wanted = ("Counter", {"city": {"name": "Rome"}})
+        async with ScriptedServer([calls(wanted), "done"]) as server:
+            assert (await ask(model_of(server), prompt(), tools=[Counter()])).text == "done"
+            assert server.bodies[1]["messages"][-1]["content"] == '{"name":"Rome","people":2}'
+
+    run(main(), within_s=30)
+
+
+def test_a_tool_that_asks_a_model_does_not_wait_for_the_budget_of_its_own_call() -> None:
+    async def main() -> None:
+        async with ScriptedServer([calls(("nested", {})), "inner"]) as server:
+            model, told = model_of(server), []
+
+            async def nested() -> str:
+                told.append((await ask(model, prompt("inside"))).text)
+                return told[0]
+
+            outcomes = await fan_out(
+                lambda _: ask(model, prompt(), tools=[nested]), range(1), budget=Budget(requests=2)
+            )
+            assert isinstance(outcomes[0].error, BudgetExceeded)
+            assert (told, len(server.requests)) == (["inner"], 2)
+
+    run(main(), within_s=30)
+
+
 def test_the_rounds_are_bounded_and_what_nobody_answered_comes_back() -> None:
     async def main() -> None:
         async with ScriptedServer(lambda _: calls(("add", {"a": 1, "b": 1}))) as server:
@@ -176,6 +217,20 @@ def test_leaving_a_stream_closes_its_connection() -> None:
             assert len(asyncio.all_tasks()) <= 4, "no task of ours is left"
 
     run(main())
+
+
+def test_a_stream_that_is_left_without_being_closed_closes_its_connection_too() -> None:
+    async def main() -> None:
+        async with ScriptedServer(["one two three"]) as server:
+            server.midway.close()
+            async for piece in stream(model_of(server), prompt()):
+                assert piece == "one"
+                break
+            gc.collect()
+            await server.idle()
+            assert server.disconnects == 1
+
+    run(main(), within_s=30)
 
 
 def test_a_stream_is_retried_before_its_first_piece_and_not_after_it() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, TypedDict
 
 import msgspec
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from fanwise.errors import (
     BadOutput,
@@ -354,6 +355,12 @@ class Struct(msgspec.Struct):
     age: int
 
 
+class Dated(BaseModel):
+    model_config = ConfigDict(strict=True)
+    day: date
+    tags: tuple[str, ...]
+
+
 class Typed(TypedDict):
     name: str
     age: int
@@ -380,6 +387,14 @@ def test_a_type_gives_a_value_of_it_and_checks_see_it_so(type_: Any) -> None:
         assert len(server.requests) == 3
 
     served(['{"name": "Ann"}', '{"name": "Al", "age": 3}', '{"name": "Ann", "age": 30}'], main)
+
+
+def test_a_strict_model_reads_dates_and_tuples_as_json_has_them() -> None:
+    async def main(model: Any, _: ScriptedServer) -> None:
+        result = await sample(model, "x", Dated, cap=1, loop_budget=1)
+        assert result.require().value == Dated(day=date(2020, 1, 2), tags=("a",))
+
+    served(['{"day": "2020-01-02", "tags": ["a"]}'], main)
 
 
 def test_a_type_alone_is_a_requirement_and_a_failure_is_raised_with_its_reasons() -> None:

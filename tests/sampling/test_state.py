@@ -128,6 +128,17 @@ def test_a_strategy_may_rescue_a_chain_whose_model_failed() -> None:
     assert len(sampling.errors) == 1
 
 
+def test_a_rescue_counts_for_one_draft_also_when_that_is_read_from_a_journal() -> None:
+    """Then nobody asks for its turn."""
+    strong = ScriptedModel([], name="scripted:strong")
+    sampling = state(1, 3, Escalate(strong))
+    (item,) = sampling.begin()
+    (item,) = sampling.take(item, failed(ModelRefused("no")))
+    (checking,) = sampling.take(item, draft("bad"))
+    (item,) = sampling.take(checking, check(passed=False))
+    assert sampling.next_turn(item.slot) is None, "it repairs its history"
+
+
 def test_a_mistake_of_the_caller_ends_everything() -> None:
     sampling = state(2, 2)
     (item, _) = sampling.begin()

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fanwise.errors import AttemptTimeout, ModelRefused, UsageError
+from fanwise.errors import AttemptTimeout, ModelRefused, ModelRejected, UsageError
 from fanwise.models import Message, Options
+from fanwise.models.connect import ModelGroup
 from fanwise.sampling import (
     Advice,
     BestOf,
@@ -365,6 +366,18 @@ def test_what_is_no_expression_is_never_evaluated(text: str) -> None:
 @given(st.integers(-9, 9), st.integers(-9, 9), st.integers(1, 9))
 def test_the_value_of_an_expression_is_what_python_computes(a: int, b: int, c: int) -> None:
     assert value_of(f"({a})*({b})+({a})/({c})") == a * b + Fraction(a, c)
+
+
+@virtual_time
+async def test_a_group_that_fails_is_left_for_the_next_model() -> None:
+    """Who was asked is one of the group, and not the model that the chain was handed to."""
+    broken = [ScriptedModel([ModelRejected("no")], name=f"scripted:{n}") for n in "ab"]
+    group = ModelGroup("both", broken, ["error"], spread=False)
+    strong = ScriptedModel([GOOD], name="scripted:strong")
+    cheap = ScriptedModel([BAD, BAD], name="scripted:cheap")
+    result = await sample(cheap, "x", [good], strategy=Escalate([group, strong]))
+    assert (result.text, result.sample.model) == (GOOD, "scripted:strong")
+    assert [len(each.requests) for each in (cheap, *broken, strong)] == [2, 1, 1, 1]
 
 
 @virtual_time

@@ -112,13 +112,14 @@ async def _reply_of(
         return await _ask_group(model, request, retry, timeout, name)
     if not isinstance(model, CachedModel) or not model.keeps(request):
         return await _ask(model, request, retry, timeout, name)
-    kept = await in_thread(model.find, request)
-    if kept is not None:
-        pieces.emit(kept.text)
-        return await call(_kept, kept, name=f"{HIT}{name or model.name}", **FREE)
-    reply = await _ask(model, request, retry, timeout, name)
-    await in_thread(model.keep, request, reply)
-    return reply
+    async with model.turn(request):
+        kept = await in_thread(model.find, request)
+        if kept is None:
+            reply = await _ask(model, request, retry, timeout, name)
+            await in_thread(model.keep, request, reply)
+            return reply
+    pieces.emit(kept.text)
+    return await call(_kept, kept, name=f"{HIT}{name or model.name}", **FREE)
 
 
 async def _kept(reply: Reply) -> Reply:

@@ -10,7 +10,7 @@ All of it is plain data, so that a request can be compared and a reply kept in a
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
@@ -41,6 +41,11 @@ def _check_text(what: str, text: Any) -> None:
         found = f"the character {error.object[error.start]!r} at {error.start}"
         step = "Replace it, for instance by text.encode('utf-8', 'replace').decode()"
         raise UsageError(f"{what} has {found}, which cannot be sent", step) from None
+
+
+def _check_each(what: str, given: Any, kind: type, step: str = "") -> None:
+    if not isinstance(given, Sequence) or not all(isinstance(each, kind) for each in given):
+        raise UsageError(f"the {what} are {given!r}", step or f"Give a tuple of `{kind.__name__}`")
 
 
 class File(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -107,6 +112,8 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
             if getattr(self, name) and self.role != role:
                 step = f"Give them with a message of the role {role}"
                 raise UsageError(f"a message of the role {self.role} has {name}", step)
+        _check_each("files of a message", self.files, File, "Give a tuple: (File.of(path),)")
+        _check_each("calls of a message", self.calls, ToolCall)
         _check_text("the content of a message", self.content)
         _check_text("the calls of a message", self.calls)
 
@@ -148,6 +155,8 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True):
             number = getattr(self, name)
             if number is not None and not (isinstance(number, int | float) and isfinite(number)):
                 raise UsageError(f"{name} is {number!r}", "Give a number")
+        if not isinstance(self.extra, Mapping):
+            raise UsageError(f"extra is {self.extra!r}", "Give a mapping")
         if isinstance(self.stop, str):
             raise UsageError(f"stop is {self.stop!r}", f"Give a tuple: ({self.stop!r},)")
         if self.reasoning is not None and self.reasoning not in get_args(Effort):
@@ -170,8 +179,14 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the model may call. With tools a reply may have `calls` in place of text."""
 
     def __post_init__(self) -> None:
+        _check_each("messages of a request", self.messages, Message)
         if not self.messages:
             raise UsageError("a request has no messages", "Give a text, or at least one message")
+        if not isinstance(self.options, Options):
+            raise UsageError(f"options is {self.options!r}", "Give Options(temperature=0)")
+        if not isinstance(self.schema, Mapping | None):
+            raise UsageError(f"schema is {self.schema!r}", "Give a JSON schema, as a mapping")
+        _check_each("tools of a request", self.tools, Tool, "Functions go to `ask(…, tools=[f])`")
         _check_text("the schema", self.schema)
         _check_text("a tool", self.tools)
 

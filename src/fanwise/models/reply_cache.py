@@ -6,18 +6,21 @@ a temperature, or without one (providers choose it), two equal requests have dif
 whoever asks twice wants both; so these are kept only with a seed, or with `always`. So are those
 with a file at a URL, which may change.
 
-A file of SQLite, opened for each look: many processes may share it, and none has to close it.
+Equal requests of one event loop wait for the first of them; other processes may ask at the same
+time. A file of SQLite, opened for each look: many processes may share it, and none has to close it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import sqlite3
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
 from hashlib import file_digest, sha256
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec.structs import replace
@@ -33,6 +36,10 @@ TABLE = "CREATE TABLE IF NOT EXISTS replies (key BLOB PRIMARY KEY, at REAL, repl
 WAIT_S = 60.0
 HIT = "cache "
 """A call that the cache answered is recorded under this, followed by the model's name."""
+
+_asked: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[Path, bytes], asyncio.Event]]
+_asked = WeakKeyDictionary()
+"""What is being asked now, by cache and key."""
 
 
 def is_hit(call: str | None, tokens: float | None) -> bool:
@@ -103,6 +110,22 @@ class CachedModel:
         files = (file for message in request.messages for file in message.files)
         fixed = request.options.temperature == 0 or request.seed is not None
         return self._always or (fixed and all(file.url is None for file in files))
+
+    @asynccontextmanager
+    async def turn(self, request: Request) -> AsyncIterator[None]:
+        """Wait while an equal request is asked. If that fails, all who waited ask at once."""
+        now = _asked.setdefault(asyncio.get_running_loop(), {})
+        place = self._cache.path, self._key(request)
+        if (first := now.get(place)) is not None:
+            await first.wait()
+            yield
+            return
+        now[place] = answered = asyncio.Event()
+        try:
+            yield
+        finally:
+            del now[place]
+            answered.set()
 
     def find(self, request: Request) -> Reply | None:
         """The cached reply. It costs nothing and takes no time; `usage` is the original one."""

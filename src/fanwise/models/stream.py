@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from functools import partial
 from typing import Any, Self
 
 from fanwise.kernel.relay import relay
@@ -13,18 +14,20 @@ from fanwise.models.port import Prompt, Reply
 
 
 class ReplyStream:
-    """`async for piece in stream(…)`. Use `async with` where you may leave before the end."""
+    """`async for piece in stream(…)`. `async with` closes the connection before it goes on."""
 
     def __init__(
         self, model: ModelLike, prompt: Prompt, options: dict[str, Any], *, thoughts: bool
     ) -> None:
-        self.reply: Reply | None = None
+        self._replies: list[Reply] = []
+        # The work must not hold this object: then leaving the loop frees it, which ends the work.
+        work = partial(_ask, model, prompt, options, thoughts, self._replies)
+        self._pieces: AsyncGenerator[Piece, None] = relay(work)
+
+    @property
+    def reply(self) -> Reply | None:
         """The whole reply, after the last piece."""
-        self._model = model
-        self._prompt = prompt
-        self._options = options
-        self._thoughts = thoughts
-        self._pieces: AsyncGenerator[Piece, None] = relay(self._ask)
+        return self._replies[0] if self._replies else None
 
     def __aiter__(self) -> AsyncIterator[Piece]:
         return self._pieces
@@ -35,12 +38,20 @@ class ReplyStream:
     async def __aexit__(self, *_: object) -> None:
         await self._pieces.aclose()
 
-    async def _ask(self, push: Callable[[Piece], None]) -> None:
-        listener = Listener(push, thoughts=self._thoughts)
-        with listening(listener):
-            self.reply = await ask(self._model, self._prompt, **self._options)
-        if not listener.answered and self.reply.text:
-            push(Piece(self.reply.text))  # a model that writes everything at once
+
+async def _ask(
+    model: ModelLike,
+    prompt: Prompt,
+    options: dict[str, Any],
+    thoughts: bool,
+    replies: list[Reply],
+    push: Callable[[Piece], None],
+) -> None:
+    listener = Listener(push, thoughts=thoughts)
+    with listening(listener):
+        replies.append(await ask(model, prompt, **options))
+    if not listener.answered and replies[0].text:
+        push(Piece(replies[0].text))  # a model that writes everything at once
 
 
 def stream(

@@ -1,7 +1,9 @@
 """Python functions as tools, and the calls that a model makes of them.
 
 Each call is a `call` of the kernel: within the caps `tool` and `tool:NAME` where they are declared,
-and recorded as `tool NAME`. What goes wrong in a tool is told to the model, which may do better.
+and recorded as `tool NAME`. It costs nothing: what it asks of models itself is paid for there, and
+would wait for ever for budget that this call had reserved. What goes wrong in a tool is told to the
+model, which may do better.
 """
 
 from __future__ import annotations
@@ -9,13 +11,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from fanwise.errors import UsageError, one_line
 from fanwise.kernel.call import call
 from fanwise.kernel.scope import declared_caps
+from fanwise.kernel.user_call import FREE
 from fanwise.models.port import Message, Reply, Request, Tool, ToolCall
 
 MOST_ANSWER = 1_000_000
@@ -57,8 +60,9 @@ def tool_of(function: Callable[..., Any]) -> Tool:
 
     name = getattr(function, "__name__", type(function).__name__)
     try:
-        arguments: TypeAdapter[Any] = TypeAdapter(cast(Any, function))
-        schema = arguments.json_schema()
+        # Of a method, only `validate_call` finds the names in its annotations.
+        taken: Any = function if isinstance(function, functools.partial) else _checked(function)
+        schema = TypeAdapter(taken).json_schema()
     except Exception as error:
         step = "Annotate its arguments, or give a `Tool`"
         raise UsageError(f"the arguments of {name} have no schema: {error}", step) from error
@@ -83,8 +87,8 @@ async def _answer(wanted: ToolCall, functions: Functions, timeout: float | None)
     caps = [cap for cap in ("tool", f"tool:{wanted.name}") if cap in declared]
     work = functools.partial(_checked(function), **wanted.arguments)
     try:
-        value = await call(work, needs=caps, timeout=timeout, name=f"tool {wanted.name}")
-        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        value = await call(work, needs=caps, timeout=timeout, name=f"tool {wanted.name}", **FREE)
+        text = value if isinstance(value, str) else _as_json(value)
         text.encode()
     except (Exception, SystemExit) as error:  # `sys.exit` is no way for a tool to end the program
         text = f"Error: {one_line(error)}"[:MOST_ERROR]
@@ -93,8 +97,20 @@ async def _answer(wanted: ToolCall, functions: Functions, timeout: float | None)
     return text
 
 
-def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
+def _checked(function: Any) -> Callable[..., Any]:
     """Check the arguments by their annotations: a model may give others."""
     from pydantic import validate_call
 
-    return validate_call(function)
+    plain = inspect.isroutine(function) or isinstance(function, functools.partial | type)
+    return validate_call(function if plain else function.__call__)  # type: ignore[no-any-return]
+
+
+def _as_json(value: Any) -> str:
+    """`TypeError` if it is neither JSON nor a model of pydantic."""
+
+    def plain(part: Any) -> Any:
+        if not hasattr(part, "model_dump"):
+            raise TypeError(f"Encoding objects of type {type(part).__name__} is unsupported")
+        return part.model_dump(mode="json")
+
+    return msgspec.json.encode(value, enc_hook=plain).decode()

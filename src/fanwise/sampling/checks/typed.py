@@ -42,7 +42,7 @@ def as_type(type_: Any, value: Any) -> Any:
     from pydantic import TypeAdapter, ValidationError
 
     try:
-        return TypeAdapter(type_).validate_python(value)
+        return TypeAdapter(type_).validate_json(msgspec.json.encode(value))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])

@@ -56,6 +56,8 @@ class SampleSetup(msgspec.Struct, frozen=True, kw_only=True):
         whole("seed", self.seed, least=0)
         if self.winner not in get_args(Winner):
             raise UsageError(f"winner is {self.winner!r}", 'Give "fastest" or "first"')
+        if not isinstance(self.hooks, Hooks):
+            raise UsageError(f"hooks is {self.hooks!r}", "Give Hooks(iteration=print)")
         for name, seconds in (("timeout", self.timeout), ("deadline", self.deadline)):
             if seconds is not None and not seconds > 0:
                 raise UsageError(f"{name} is {seconds!r}", "Give seconds, more than 0")
@@ -74,8 +76,6 @@ def setup_of(
 ) -> SampleSetup:
     """Merge the requirements of the call, the request and the strategy into one request."""
     request = as_request(prompt)
-    if not request.messages:
-        raise UsageError("the prompt has no messages", "Give a text or messages")
     if options is not None:
         request = replace(request, options=options)
     of_call = () if strategy.replaces_requirements else as_requirements(requirements)
@@ -88,7 +88,7 @@ def setup_of(
         requirements=wanted,
         strategy=strategy,
         concurrency_budget=concurrency_budget,
-        validation_context=tuple(validation_context),
+        validation_context=as_request(validation_context).messages if validation_context else (),
         **given,
     )
 

@@ -60,8 +60,8 @@ class SamplingState:
         self._strategy = strategy
         self._loop = Loop(loop_budget, concurrency_budget, winner=winner, gathers=strategy.gathers)
         self._histories: list[list[Sample]] = [[] for _ in range(concurrency_budget)]
-        self._rescued: dict[int, Turn] = {}
-        """What a chain asks next that would have died of an error."""
+        self._rescued: dict[tuple[int, int], Turn] = {}
+        """What a chain that would have died of an error asks, by the order of its next slot."""
         self._by_text: dict[str, Sample] = {}
         """Samples that were checked: the verdicts on a text hold whenever a model says it."""
         self._errors: list[tuple[int, BaseException]] = []
@@ -82,7 +82,7 @@ class SamplingState:
         """After a draft its check, after a check the next draft of that chain."""
         self.attempts += outcome.attempts
         if outcome.error is not None:
-            return _drafts(self._failed(item, outcome, outcome.error))
+            return _drafts(self._failed(item, outcome.error))
         if item.kind == "draft":
             self._drafted(item.slot, outcome)
             return [SampleItem("check", item.slot)]
@@ -95,7 +95,7 @@ class SamplingState:
         """It ended after the winner, or was cancelled. What was paid for is kept."""
         self.attempts += outcome.attempts
         if outcome.error is not None:  # also what it raised while it was cancelled
-            self._failed(item, outcome, outcome.error)
+            self._failed(item, outcome.error)
         elif outcome.ok and item.kind == "draft":
             self._drafted(item.slot, outcome)
         elif outcome.ok:
@@ -108,9 +108,8 @@ class SamplingState:
 
     def next_turn(self, slot: SampleSlot) -> Turn | None:
         """What its chain asks, if that is known; None: the strategy has to repair its history."""
-        if slot.chain in self._rescued:
-            return self._rescued.pop(slot.chain)
-        return None if self._histories[slot.chain] else self.first
+        rescued = self._rescued.get(slot.order)
+        return rescued or (None if self._histories[slot.chain] else self.first)
 
     def history(self, slot: SampleSlot) -> Sequence[Sample]:
         """The samples that its chain has made, none of them valid."""
@@ -143,9 +142,7 @@ class SamplingState:
         valid = [self.samples[id_] for id_ in sorted(self.samples) if self.samples[id_].valid]
         return self._strategy.is_decided(valid, self._loop.left)
 
-    def _failed(
-        self, item: SampleItem, outcome: Outcome[Any], error: BaseException
-    ) -> list[SampleSlot]:
+    def _failed(self, item: SampleItem, error: BaseException) -> list[SampleSlot]:
         """An error ends a chain, unless the strategy knows how to go on."""
         slot = item.slot
         if isinstance(error, HookFailed) and error.__cause__ is not None:
@@ -159,11 +156,10 @@ class SamplingState:
             verdicts = tuple(self.checking.pop(slot.id, ()))
             self.samples[slot.id] = replace(self.samples[slot.id], verdicts=verdicts)
         elif isinstance(error, ModelError | TimeoutError):
-            calls = [attempt.call for attempt in outcome.attempts if attempt.call is not None]
-            asked = calls[-1] if calls else self.first.model.name
-            following = self._strategy.rescue(self.first, error, asked)
-            if following is not None:
-                self._rescued[slot.chain] = following
+            before = self._rescued.get(slot.order)
+            turn = self._strategy.rescue(self.first, error, self.history(slot), before)
+            if turn is not None:
+                self._rescued[slot.iteration + 1, slot.chain] = turn
                 return self._loop.invalid(slot)
         return self._loop.died(slot)
 

@@ -31,6 +31,8 @@ def as_strategy(given: Strategy | str) -> Strategy:
         return STRATEGIES[given]()
     if not isinstance(given, str):
         raise UsageError(f"the strategy is {given!r}", "Give a Strategy, or the name of one")
+    if given == "escalate":
+        raise UsageError("escalate needs a model", 'Give Escalate("openai:gpt-5")')
     close = get_close_matches(given.replace("-", "_").lower(), STRATEGIES, n=1)
     step = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(STRATEGIES)}"
     raise UsageError(f"there is no strategy {given!r}", step)

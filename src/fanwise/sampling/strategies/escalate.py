@@ -68,9 +68,8 @@ class Escalate(Wrapping):
 
     async def repair(self, turn: Turn, history: Sequence[Sample]) -> Turn:
         """What the inner strategy asks, from the next model if it is time."""
-        tier = self._tier(history[-1].model)
-        goes_up = self._is_time(history) and tier < len(self.to)
-        tier += goes_up
+        tier = self._next_tier(history)
+        goes_up = tier > self._tier(history[-1].model)
         if goes_up and self.hand_over == "nothing":
             return replace(turn, model=self.to[tier - 1])
         if goes_up and self.hand_over == "best":
@@ -79,9 +78,19 @@ class Escalate(Wrapping):
         following = await next_turn(self._repair, turn, history)
         return replace(following, model=self.to[tier - 1]) if tier else following
 
-    def rescue(self, turn: Turn, error: Exception, asked: str) -> Turn | None:
-        tier = self._tier(asked)
+    def rescue(
+        self, turn: Turn, error: Exception, history: Sequence[Sample], rescued: Turn | None
+    ) -> Turn | None:
+        tier = 0
+        if rescued is not None:
+            tier = self._tier(rescued.model.name)
+        elif history:
+            tier = self._next_tier(history)
         return replace(turn, model=self.to[tier]) if tier < len(self.to) else None
+
+    def _next_tier(self, history: Sequence[Sample]) -> int:
+        tier = self._tier(history[-1].model)
+        return min(tier + self._is_time(history), len(self.to))
 
     def _tier(self, model: str) -> int:
         """0 for the model of the call, then as in `to`."""

@@ -58,10 +58,12 @@ class Strategy:
         """
         return turn
 
-    def rescue(self, turn: Turn, error: Exception, asked: str) -> Turn | None:
+    def rescue(
+        self, turn: Turn, error: Exception, history: Sequence[Sample], rescued: Turn | None
+    ) -> Turn | None:
         """What a chain asks next after an error or a time-out of its model; None: it ends.
 
-        `asked`: the name of that model.
+        `turn` and `history`: as for `repair`. `rescued`: what failed, if it came from here.
         """
         return None
 
