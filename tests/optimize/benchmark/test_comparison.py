@@ -276,6 +276,13 @@ def test_an_import_that_costs_more_than_a_pass_gains_is_not_accepted() -> None:
     assert (allowed.decision, "its import takes 50 ms" in allowed.reason) == ("accept", True)
 
 
+def test_imports_that_a_busy_machine_slowed_down_in_the_first_pairs_decide_nothing() -> None:
+    slow = Pair(side(0.01), side(0.001, import_cpu=0.07, imported=0.07))
+    usual = Pair(side(0.01), side(0.001))
+    assert compared([slow] * 4 + [usual] * 16).decision == "accept"
+    assert compared([slow] * 4).decision == "undecided"
+
+
 def test_an_import_that_a_pass_pays_for_is_told_and_noise_is_none() -> None:
     paid = compared(Pair(side(1.0), side(0.1, imported=0.07)) for _ in range(20))
     assert (paid.decision, "import takes 50 ms" in paid.reason) == ("accept", True)

@@ -200,7 +200,8 @@ class Comparison:
             if len(self.pairs) >= FIRST:
                 self._decide("undecided", "its process takes longer than its figures say")
         elif decision == "accept" and (cost := self._unpaid_import()):
-            self._decide("undecided", f"{cost}; {self._told(decision)}")
+            if len(self.pairs) >= FIRST:  # of fewer, a busy machine may be the cause
+                self._decide("undecided", f"{cost}; {self._told(decision)}")
         elif decision != "undecided" and not (decision == "accept" and self._may_be_slower()):
             self._decide(decision, self._told(decision))
 
