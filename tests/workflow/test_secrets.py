@@ -5,16 +5,21 @@ from __future__ import annotations
 import html
 import json
 import os
+import sys
 import urllib.parse
 from pathlib import Path
 from typing import Any
 
 import pytest
 from markupsafe import escape
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from fanwise.errors import UsageError
+from fanwise.kernel.telemetry import Spans
 from fanwise.processes.mask import Masker
-from fanwise.workflow import run_workflow_sync
+from fanwise.workflow import Workflow, run_workflow_sync, step
 from fanwise.workflow.spec.secrets import read_secrets
 from tests.cli.support import Place, on_a_terminal
 from tests.workflow.support import problems
@@ -424,3 +429,41 @@ def test_a_reply_to_a_prompt_with_a_secret_is_not_cached(secret: bool, tmp_path:
     result = run_workflow_sync(work, t=TOKEN, project=tmp_path).require()
     assert result.steps["a"].output["stdout"].startswith("[simulated]")
     assert cache.exists() != secret
+
+
+def test_what_functions_print_and_subscribers_and_spans_get_is_masked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "prints.py").write_text(
+        "import sys\n"
+        "def out(x):\n"
+        "    print('got', x)\n"
+        "    sys.stderr.writelines([x, '\\n'])\n"
+        "    raise ValueError(x)\n"
+    )
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    events: list[str] = []
+    given = {"x": "{{ inputs.token }}"}
+    prints = step("a", "call", call="prints:out", input=given, continue_on_error=True)
+    made = Workflow(
+        steps=[
+            step("s", "shell", run="echo {{ inputs.token }}; exit 1", continue_on_error=True),
+            step("f", "fan-out", items=[1, 2], max_concurrency=2, step=prints),
+        ],
+        inputs={"token": {"secret": True}},
+        folder=tmp_path,
+    )
+    before = sys.stdout, sys.stderr
+    spans = Spans(provider.get_tracer("test"))
+    told: Any = [lambda event: events.append(repr(event)), spans]
+    result = run_workflow_sync(
+        made, token=SECRET, folder=tmp_path, project=tmp_path, subscribers=told
+    )
+    assert (sys.stdout, sys.stderr) == before
+    said = capsys.readouterr()
+    assert said.out == "got ***\n" * 2 and said.err == "***\n" * 2
+    found = [each.to_json() for each in exporter.get_finished_spans()]
+    assert len(events) > 5 and len(found) > 1 and "ValueError: ***" in repr(result)
+    seen = "\n".join([*events, *found, repr(result), said.out, said.err]).encode()
+    assert not [form for form in FORMS if form in seen]

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, AnyStr
+from contextlib import contextmanager
+from typing import Any, AnyStr, TextIO
 from urllib.parse import quote
 
 MASK = "***"
@@ -50,6 +52,45 @@ class Masker:
         if isinstance(value, Mapping):
             return {self(key): self(each) for key, each in value.items()}
         return [self(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+class _Screen:
+    """`sys.stdout` or `sys.stderr` with masks, for functions that run in this process."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.masks: list[Masker] = []
+
+    def write(self, text: str) -> int:
+        for mask in self.masks:
+            text = mask(text)
+        return self.stream.write(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+@contextmanager
+def masked_screens(mask: Masker) -> Iterator[None]:
+    """Mask what this process prints meanwhile. Several may be open at once, ending in any order."""
+    screens: list[tuple[str, _Screen]] = []
+    for name in ("stdout", "stderr") if mask.hides else ():
+        stream = getattr(sys, name)
+        screen = stream if isinstance(stream, _Screen) else _Screen(stream)
+        screen.masks.append(mask)
+        setattr(sys, name, screen)
+        screens.append((name, screen))
+    try:
+        yield
+    finally:
+        for name, screen in screens:
+            screen.masks.remove(mask)
+            if not screen.masks and getattr(sys, name) is screen:
+                setattr(sys, name, screen.stream)
 
 
 class MaskedStream:

@@ -18,7 +18,7 @@ from fanwise.kernel.run import Run
 from fanwise.kernel.run_inside import RunInside
 from fanwise.kernel.scope import item_of
 from fanwise.kernel.workers import WorkPlace
-from fanwise.processes.mask import MASK, Masker
+from fanwise.processes.mask import MASK, Masker, masked_screens
 from fanwise.specs import Document, End
 from fanwise.specs.nearest import did_you_mean
 from fanwise.specs.system import Assumed, Opening
@@ -208,7 +208,8 @@ class RunnableWorkflow:
             home, run.id, Layer(), path=str, bare=str, states={}, moment=(history.execution,)
         )
         execution = WorkflowExecution(engine, workflow, frame)
-        stop = await execution.stop()
+        with masked_screens(mask):
+            stop = await execution.stop()
         gate = _gate(stop, frame.states)
         if stop is not None and stop.status == "paused":
             where = None if gate is None else str(gate["step_id"])
