@@ -1,14 +1,7 @@
-"""The view in a real browser: live, quiet, usable by keyboard, and back after a restart.
-
-Left out where there is no Chromium or no playwright; `FANWISE_CHROMIUM` says where it is.
-"""
+"""The view in a real browser: live, quiet, usable by keyboard, and back after a restart."""
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,39 +12,9 @@ import pytest
 
 from tests.cli.support import eventually
 
-playwright = pytest.importorskip("playwright.sync_api")
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = os.environ.get("FANWISE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
-]
-PATIENCE_MS = 60_000
+from .browser import MARKS, PATIENCE_MS, ViewProcess, listen, open_browser, violations
 
-
-class ViewProcess:
-    """`fanwise view` as people start it."""
-
-    def __init__(self, folder: Path, *options: str) -> None:
-        self._folder = folder
-        self.start(*options)
-
-    def start(self, *options: str) -> None:
-        command = [sys.executable, "-m", "fanwise", "view", "--no-open", *options]
-        self._process = subprocess.Popen(
-            command, cwd=self._folder, stderr=subprocess.PIPE, text=True
-        )
-        assert self._process.stderr is not None
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=\S+", self._process.stderr.readline())
-        assert found is not None
-        self.address, self.port = found[0], found[1]
-
-    def stop(self) -> int:
-        self._process.send_signal(signal.SIGINT)
-        code = self._process.wait(30)
-        assert self._process.stderr is not None
-        self._process.stderr.close()
-        return code
+pytestmark = MARKS
 
 
 @pytest.fixture
@@ -63,10 +26,8 @@ def view(tmp_path: Path) -> Iterator[ViewProcess]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        found = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with open_browser() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture
@@ -94,9 +55,7 @@ def test_a_run_is_seen_live_and_cancelled_by_its_button(
     view: ViewProcess, page: Any, tmp_path: Path
 ) -> None:
     """Each line waits for a file of its name: nothing moves unless the test lets it."""
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    said = listen(page)
     page.goto(view.address)
     page.get_by_text("No runs yet").wait_for()
     wait = "while ! test -e go-{}; do read -t 0.05 _ < /dev/zero || :; done"
@@ -174,7 +133,6 @@ def test_a_cap_is_changed_on_the_page_and_typing_is_not_disturbed(
 def test_axe_finds_nothing_wrong_on_any_page(
     view: ViewProcess, browser: Any, tmp_path: Path, scheme: str
 ) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     done = map_process(tmp_path, "sh", "-c", "test {} != 2", lines="1\n2\n3\n")
     assert done.wait(120) == 1
     context = browser.new_context(color_scheme=scheme, bypass_csp=True)
@@ -182,6 +140,5 @@ def test_axe_finds_nothing_wrong_on_any_page(
     page.goto(view.address)
     for address in ("/", "/runs/r", "/runs/r/items", "/runs/r/item?in=lines&key=1", "/runs/none"):
         page.goto(f"http://127.0.0.1:{view.port}{address}")
-        found = axe.run(page).response["violations"]
-        assert [(each["id"], each["nodes"][0]["html"]) for each in found] == [], address
+        assert violations(page) == [], address
     context.close()

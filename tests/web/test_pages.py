@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,14 @@ import pytest
 
 from fanwise import call, fan_out, open_run
 from fanwise.journal.open import open_journal
-from fanwise.journal.port import EventRecord, FanOutRecord, ItemEndWrite, ItemStartWrite, RunRecord
+from fanwise.journal.port import (
+    AttemptWrite,
+    EventRecord,
+    FanOutRecord,
+    ItemEndWrite,
+    ItemStartWrite,
+    RunRecord,
+)
 from fanwise.web.access import Access
 from fanwise.web.app import View
 from tests.cli.support import eventually
@@ -259,7 +267,7 @@ def test_of_an_interrupted_run_nothing_is_drawn_after_its_last_moment(
 def test_what_is_read_less_often_is_never_older_than_the_question(
     pages: Pages, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fanwise.web.app.RESTS", 100)  # as if there were much to read
+    monkeypatch.setattr("fanwise.web.kept_reads.RESTS", 100)  # as if there were much to read
 
     async def main() -> None:
         async with open_run("r", journal=path) as run:
@@ -306,3 +314,63 @@ def test_fields_of_ten_megabytes_do_not_make_pages_of_ten_megabytes(
         assert page.status == 200, address
         assert len(page.text) < 200_000, address
         assert "x<b>" not in page.text
+
+
+def test_a_halted_run_finishes_what_is_in_flight_and_starts_nothing_more(
+    pages: Pages, path: Path
+) -> None:
+    async def main() -> None:
+        async with open_run("r", journal=path) as run:
+            running, doing = asyncio.Event(), asyncio.Event()
+
+            async def work(number: int) -> int:
+                running.set()
+                await doing.wait()
+                return number
+
+            items = asyncio.ensure_future(fan_out(work, range(9), cap=1, run=run))
+            await running.wait()
+            assert "Start nothing more?" in (await pages.ask("/runs/r")).text
+            assert (await pages.tell("/runs/r/act", "action=halt")).status == 303
+            while run.halting is None:
+                await asyncio.sleep(0.01)
+            doing.set()
+            outcomes = await items
+            assert [each.status for each in outcomes if each.ok] == ["done"]
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+    page = pages.get("/runs/r/live").text
+    assert "halted" in page and "Resume" in page
+
+
+def test_the_time_left_has_a_lower_bound_and_the_cap_that_binds(pages: Pages, path: Path) -> None:
+    from fanwise.journal.owner import current_owner
+
+    journal, now = open_journal(path), time.time()
+    me = current_owner()
+    journal.create_run(RunRecord("r", 0, "fan_out", "", "{}", "", "running", now - 60, owner=me))
+    journal.submit(FanOutRecord(7, "r", "p", 4, "never", now - 60))
+    journal.submit(EventRecord("r", now - 60, "planned", '{"items": 112}'))
+    journal.submit(EventRecord("r", now - 60, "caps", '{"total": 4, "openai": 2}'))
+    journal.submit(EventRecord("r", now - 60, "budget", '{"usd": 7.5, "tokens": 1000}'))
+    for index in range(10):  # each holds a permit of `openai` for 3 s
+        key, ended = str(index), now - 50 + index
+        call = AttemptWrite(
+            7, key, "ask", 0.0, 3.0, 0.0, None, usd=0.25, tokens=5.0, requests=1.0,
+            started_at=ended - 3, caps="openai",
+        )  # fmt: skip
+        journal.submit(ItemStartWrite(7, key, index, ended - 4))
+        journal.submit(call)
+        journal.submit(ItemEndWrite(7, key, index, "done", ended, 0.0, 4.0, 0.0, "1"))
+    journal.submit(ItemStartWrite(7, "10", 10, now - 9))
+    refused = AttemptWrite(7, "11", "ask", 0.0, 1.0, 0.0, '{"type": "RateLimited", "text": "429"}')
+    journal.submit(ItemStartWrite(7, "11", 11, now - 5))
+    journal.submit(refused)
+    journal.close()
+    page = pages.get("/runs/r").text
+    assert "cap openai binds (2)" in page
+    assert "at least 2 min 30 s" in page or "at least 150" in page  # 100 queued x 3 s / 2
+    assert "100 queued" in page and "1 back off or try again" in page
+    assert "$2.5" in page and "of $7.5" in page
+    listed = pages.get("/").text
+    assert "$2.5" in listed and "of $7.5" in listed and f"{me.pid} on {me.host}" in listed

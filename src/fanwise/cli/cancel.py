@@ -21,6 +21,7 @@ stay recorded.
 \b
   fanwise cancel RUN
   fanwise cancel RUN --no-wait
+  fanwise cancel RUN --halt      start nothing more; what is in flight finishes
   fanwise resume RUN             to continue it later
 """
 
@@ -32,6 +33,9 @@ def cancel(
     wait: Annotated[
         bool, typer.Option("--wait/--no-wait", help="Wait until the run has ended.")
     ] = True,
+    halt: Annotated[
+        bool, typer.Option("--halt", help="Start nothing more; what is in flight finishes.")
+    ] = False,
     journal: JournalOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -41,7 +45,7 @@ def cancel(
             f"run {run_id!r} is not being executed: it is {status}",
             f"To go on with it: fanwise resume {run_id}",
         )
-    _request(journal, run_id)
+    _request(journal, run_id, halt=halt)
     if wait and _out_of_sight(journal, run_id):
         say("its owner is on another host and cannot be seen from here: not waiting for it")
         wait = False
@@ -51,7 +55,8 @@ def cancel(
     if as_json:
         print_json({"run": run_id, "status": status})
     else:
-        say(f"{run_id}: {status if wait else 'cancel requested'}")
+        asked = f"{'halt' if halt else 'cancel'} requested"
+        say(f"{run_id}: {status if wait else asked}")
 
 
 def _status(journal: str | None, run_id: str) -> str:
@@ -71,8 +76,12 @@ def _out_of_sight(journal: str | None, run_id: str) -> bool:
         return run.owner is not None and liveness(run.owner) == "unknown"
 
 
-def _request(journal: str | None, run_id: str) -> None:
+def _request(journal: str | None, run_id: str, *, halt: bool) -> None:
     from fanwise.journal.open import open_journal
+    from fanwise.kernel.cap_changes import NOTHING_MORE
 
     with closing(open_journal(journal)) as writing:
-        writing.request_cancel(run_id)
+        if halt:
+            writing.request_caps(run_id, NOTHING_MORE)
+        else:
+            writing.request_cancel(run_id)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fanwise.cli.exit_codes import DONE, SOME_FAILED
+from fanwise.cli.exit_codes import DONE, PAUSED, SOME_FAILED
 from fanwise.cli.messages import say_lines
 from fanwise.cli.options import FileArgument, JournalOption, JsonOption, OnOption, RunIdOption
 from fanwise.cli.recorded_run import recorded_run
@@ -18,7 +18,8 @@ from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import JournalDamaged, JournalUnreadable, RunNotFound, UsageError
 
 if TYPE_CHECKING:
-    from fanwise.specs import Runnable
+    from fanwise.kernel.run import Run
+    from fanwise.specs import End, Runnable
     from fanwise.specs.system import Approval
 
 HELP = """Run a file. Its top-level key says which system it is for.
@@ -47,8 +48,9 @@ earlier ones are kept (`fanwise runs --name NAME`). --new reuses nothing.
 
 Running a plan with the same `name` again keeps sub-plans whose files have not
 changed. A plan first shows what it would run and asks for approval; without a
-terminal, pass --yes. Nothing is recorded or spent before that. The result is a
-branch; your work tree is written only with --apply.
+terminal, pass --yes. Nothing is recorded or spent before that. With --view it is
+approved in the browser. The result is a branch; your work tree is written only
+with --apply.
 
 A workflow asks at the terminal when it reaches a gate. Without a terminal it
 pauses with exit code 3; continue with `fanwise resume RUN --answer STEP=approve`.
@@ -91,7 +93,11 @@ def run(
         print_preview(file, system.name, preview(runnable), as_json=as_json)
         return DONE
     place_of(on, system.name, runnable)  # refuse it before anything is asked
-    if not is_approved(runnable, run_id, journal, yes=given.get("yes", False)):
+    yes = given.get("yes", False)
+    asked = _approval(runnable, run_id, journal) if shows and not yes else None
+    if asked is not None:
+        runnable = AwaitsApproval(runnable, asked)
+    elif not is_approved(runnable, run_id, journal, yes=yes):
         return SOME_FAILED
     if not shows:
         execution = Execution(system.name, runnable, run_id, journal, as_json=as_json, on=on)
@@ -102,6 +108,26 @@ def run(
     with view_of(run_id, journal):
         execution = Execution(system.name, runnable, run_id, journal, as_json=as_json, on=on)
         return run_and_report(execution)
+
+
+class AwaitsApproval:
+    """A runnable that is recorded and waits for somebody to approve it in the view."""
+
+    def __init__(self, runnable: Runnable, asked: Approval) -> None:
+        self._runnable = runnable
+        self._asked = asked
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runnable, name)
+
+    async def execute(self, run: Run) -> End:
+        from fanwise.specs import End
+        from fanwise.view.question import APPROVAL, AskedApproval
+
+        lines, question = list(self._asked.lines), self._asked.question
+        run.note(APPROVAL, AskedApproval(lines, question))
+        run.end_as("paused")
+        return End(notes=["it waits for approval in the view"], exit_code=PAUSED)
 
 
 def is_approved(runnable: Runnable, run_id: str | None, journal: str | None, *, yes: bool) -> bool:

@@ -14,6 +14,8 @@ TOTAL = "total"
 """The name under which the fan-out's own `cap` appears in `Stats`."""
 CAPS = "caps"
 """The event with the limits that a run began with."""
+BUDGET = "budget"
+"""The event with the most that a run may spend, by unit."""
 CAP = "cap"
 """The event of a limit that moved, or was asked for and refused."""
 

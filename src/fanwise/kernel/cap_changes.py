@@ -10,11 +10,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fanwise.core.resource import Resource
-from fanwise.core.stats import CAP, CAPS, TOTAL
+from fanwise.core.stats import BUDGET, CAP, CAPS, TOTAL
 
 if TYPE_CHECKING:
     from fanwise.kernel.engine import Engine
     from fanwise.kernel.run import Run
+
+
+NOTHING_MORE = {TOTAL: 0}
+"""Asked for as the limits of a run: it halts. What is in flight finishes."""
 
 
 class CapChanges:
@@ -24,6 +28,7 @@ class CapChanges:
         self._run = run
         self._asked: dict[str, int] = {}
         self._recorded: set[str] = set()
+        self._told_budget = False
 
     def joined(self, engine: Engine[Any, Any]) -> None:
         """A fan-out begins: record its limits, and hold it to what was asked for before."""
@@ -33,13 +38,19 @@ class CapChanges:
         if new := {name: limit for name, limit in limits.items() if name not in self._recorded}:
             self._recorded |= new.keys()
             self._run.note(CAPS, new)
-        if TOTAL in self._asked and engine.intake.is_listed:
+        if self._run.budget is not None and not self._told_budget:
+            self._told_budget = True
+            self._run.note(BUDGET, self._run.budget.limits)
+        if self._asked.get(TOTAL) and engine.intake.is_listed:
             engine.change_cap(self._asked[TOTAL])
 
     def ask(self, caps: Mapping[str, int]) -> None:
         """These limits were asked for, now or before."""
         new = {name: limit for name, limit in caps.items() if self._asked.get(name) != limit}
         self._asked = dict(caps)
+        if new.get(TOTAL) == NOTHING_MORE[TOTAL]:
+            self._run.halt("halted from outside")
+            return
         for name, limit in new.items():
             refusal = self._change(name, limit)
             if refusal is not None:

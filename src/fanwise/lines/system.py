@@ -58,6 +58,12 @@ class LinesSystem:
         fd = open_input(input[0]) if input else None
         return RunnableLines(MapSpec.from_json(spec), fd=fd)
 
+    def whole_value(self, journal: Journal, run: RunRecord, path: str, key: str, value: Any) -> Any:
+        """With the command: the journal has its line."""
+        from fanwise.lines.views.text import command_of
+
+        return {**(value or {}), "command": command_of(journal, run, path, key)}
+
     def count(self, journal: Journal, run: RunRecord) -> Counts:
         """In lines, or in commands if each gets several lines."""
         from fanwise.lines.state.counts import count_now

@@ -40,6 +40,7 @@ from fanwise.matrix.views.text import describe_run, end_of
 from fanwise.specs import Document, End, Opening, Runnable, check
 from fanwise.specs.inputs import Inputs
 from fanwise.specs.system import Assumed, ComparedRun, Preview, Report
+from fanwise.view.item_table import ItemsWanted, ListedItems
 from fanwise.view.table import Table, exported_rows
 from fanwise.view.text_file import text_file
 
@@ -250,6 +251,18 @@ class MatrixSystem:
         said = JSON.decode(spec)["data"][KEY].get("expect") or {}
         expect = {name: ExpectationSpec.model_validate(each) for name, each in said.items()}
         return report(journal, run, found, judge(journal, run.id, found, expect))
+
+    def list_items(
+        self, journal: Journal, run: RunRecord, wanted: ItemsWanted, after: int, most: int
+    ) -> ListedItems:
+        from fanwise.matrix.views.item_table import list_cells
+
+        return list_cells(journal, run, wanted, after, most)
+
+    def whole_value(self, journal: Journal, run: RunRecord, path: str, key: str, value: Any) -> Any:
+        from fanwise.matrix.views.item_table import whole_value
+
+        return whole_value(journal, run, key, value) if path == "cells" else value
 
     def compared_run(
         self, journal: Journal, run: RunRecord, version: str | None = None

@@ -32,6 +32,7 @@ from fanwise.optimize.views.results import Results
 from fanwise.optimize.views.text import describe_run
 from fanwise.specs import Document, End, Runnable, check
 from fanwise.specs.system import Preview, Report, Screen
+from fanwise.view.question import Action
 from fanwise.view.table import Table
 
 KEY = "optimize"
@@ -139,6 +140,15 @@ class OptimizeSystem:
         if hot is not None:
             return hot_lines(hot)
         return describe_run(read_run(journal, run), fully=fully)
+
+    def actions(self, journal: Journal, run: RunRecord) -> dict[str, Action]:
+        """What can be done with the winner."""
+        if read_hot(journal, run.id) is not None:
+            return {}
+        if Results(run, read_run(journal, run)).winner is None:
+            return {}
+        question = "Write the winner to the work tree?"
+        return {"apply": Action("Apply the winner", question, ("--apply",))}
 
     def count(self, journal: Journal, run: RunRecord) -> Counts:
         hot = read_hot(journal, run.id)

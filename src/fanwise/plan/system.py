@@ -32,6 +32,7 @@ from fanwise.plan.views.rows import document_of
 from fanwise.plan.views.text import plural
 from fanwise.specs import Document, End, Opening, Runnable, check
 from fanwise.specs.system import Approval, Preview, Report
+from fanwise.view.question import Action
 from fanwise.view.table import Table
 
 
@@ -210,6 +211,18 @@ class PlanSystem:
         from fanwise.plan.views.text import show_lines
 
         return show_lines(read_run(journal, run), fully=fully)
+
+    def actions(self, journal: Journal, run: RunRecord) -> dict[str, Action]:
+        """What can be done with the result."""
+        from fanwise.plan.state.read_run import read_run
+
+        state = read_run(journal, run).state
+        if state.result is None or state.work_tree == "rolled back":
+            return {}
+        apply = Action("Apply", "Write the result to the work tree?", ("--apply",))
+        undo = "Take the result out of the work tree, and remove its branches?"
+        offers = {} if state.work_tree == "applied" else {"apply": apply}
+        return {**offers, "rollback": Action("Roll back", undo, ("--rollback",))}
 
     def count(self, journal: Journal, run: RunRecord) -> Counts:
         from fanwise.plan.state.read_run import read_run

@@ -15,7 +15,9 @@ cancelled, its fan-outs return early, and `execute` returns what it has. Neither
 
 Everything else is optional: `describe_item` or `describe_run` for `fanwise show`, and the methods
 of `ReportingSystem`, `ExportingSystem`, `ScoringSystem`, `PreviewingSystem`,
-`SimulatingSystem`, `ComparingSystem` and `VersionedSystem` for the commands of these names.
+`SimulatingSystem`, `ComparingSystem` and `VersionedSystem` for the commands of these names. For
+`fanwise view`: `questions(journal, run)` and `actions(journal, run)` (see `fanwise.view.question`),
+`ListingSystem` and `CompletingSystem`.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from fanwise.specs.document import Document
     from fanwise.view.flow_chart import FlowNode
     from fanwise.view.html import PageParts
+    from fanwise.view.item_table import ItemsWanted, ListedItems
     from fanwise.view.table import Table
 
 
@@ -320,6 +323,24 @@ class VersionedSystem(Protocol):
 
     def set_baseline(self, journal: Journal, run: RunRecord, version: str) -> int:
         """Make that version what `RUN@baseline` means, and return its number. `UsageError`."""
+
+
+@runtime_checkable
+class ListingSystem(Protocol):
+    """A system that lists its items with columns of its own: `fanwise view`."""
+
+    def list_items(
+        self, journal: Journal, run: RunRecord, wanted: ItemsWanted, after: int, most: int
+    ) -> ListedItems:
+        """The wanted items from place `after` on. See `fanwise.view.item_table`."""
+
+
+@runtime_checkable
+class CompletingSystem(Protocol):
+    """A system whose journal leaves out what it can fill in again, such as prompts."""
+
+    def whole_value(self, journal: Journal, run: RunRecord, path: str, key: str, value: Any) -> Any:
+        """The value of an item with that: `messages`, `model`, `command`, `scores`, …"""
 
 
 @runtime_checkable

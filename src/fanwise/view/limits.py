@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fanwise.core.stats import CAP, CAPS
+from fanwise.core.stats import BUDGET, CAP, CAPS
 from fanwise.journal.port import EventRecord
 
 
@@ -39,6 +39,14 @@ def cap_limits(events: Iterable[EventRecord]) -> dict[str, CapLimit]:
             if "after" in data and data["name"] in found:
                 found[data["name"]] = found[data["name"]]._replace(now=data["after"])
     return found
+
+
+def budget_limits(events: Iterable[EventRecord]) -> dict[str, float]:
+    """The most that the run may spend, by unit; empty: it has no budget, or did not say it."""
+    last = None
+    for event in events:
+        last = event if event.kind == BUDGET else last
+    return {} if last is None else last.decode(dict[str, float])
 
 
 def cap_answers(events: Iterable[EventRecord]) -> list[CapAnswer]:

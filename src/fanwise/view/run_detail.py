@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from fanwise.core.counts import COUNTED, many
-from fanwise.core.stats import CAPS, TOTAL, Stats
+from fanwise.core.stats import BUDGET, CAPS, TOTAL, Stats
 from fanwise.errors import BudgetExceeded
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import JOINED, FanOutRecord, ItemRecord, Journal, RunRecord
@@ -34,7 +34,7 @@ Detail = dict[str, Any]
 MOST_TOLD = 200
 """How many characters of a spec are shown: it may hold a whole file."""
 
-BOOKKEEPING = ("reserve", "settle", "step", "version", CAPS, PLANNED, COUNTED, JOINED)
+BOOKKEEPING = ("reserve", "settle", "step", "version", BUDGET, CAPS, PLANNED, COUNTED, JOINED)
 """Events that only a resume needs; they are not shown."""
 
 

@@ -13,11 +13,11 @@ from fanwise.core.paths import is_top
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import ItemRecord, Journal, RunRecord
 from fanwise.system_names import homes, load
+from fanwise.view.question import APPROVAL, Action, AskedApproval, Question
 
 if TYPE_CHECKING:
     from fanwise.core.counts import Counts
     from fanwise.view.items import Inputs
-    from fanwise.view.question import Question
     from fanwise.view.run_summary import CountNow
 
 MOST = 20
@@ -57,9 +57,21 @@ def count_now(journal: Journal, run: RunRecord) -> Counts | None:
 
 
 def questions_of(journal: Journal, run: RunRecord) -> Sequence[Question]:
-    """What a paused run asks people, if its system can say it."""
+    """What a paused run asks people: to approve it, or what its system says."""
+    if run.status != "paused":
+        return ()
+    for event in journal.events(run.id, APPROVAL):
+        if not journal.fan_outs(run.id):
+            asked = event.decode(AskedApproval)
+            return [Question(APPROVAL, asked.question, {"approve": ()}, "\n".join(asked.lines))]
     ask = getattr(system_of_kind(run.kind), "questions", None)
-    return () if ask is None or run.status != "paused" else ask(journal, run)
+    return () if ask is None else ask(journal, run)
+
+
+def actions_of(journal: Journal, run: RunRecord) -> Mapping[str, Action]:
+    """What can be done with the result of a run that is not being executed, by name."""
+    offer = getattr(system_of_kind(run.kind), "actions", None)
+    return {} if offer is None else offer(journal, run)
 
 
 def _one_by_one(

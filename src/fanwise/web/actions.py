@@ -1,4 +1,4 @@
-"""What people can do from the view: cancel a run, go on with one, and answer what it asks.
+"""What people can do from the view: end a run, go on with one, and answer what it asks.
 
 A run goes on in a process of its own, which outlives the view, as in a terminal.
 """
@@ -15,42 +15,50 @@ import msgspec
 
 from fanwise.errors import UsageError
 from fanwise.journal.open import open_journal
-from fanwise.journal.port import EventRecord, Journal
+from fanwise.journal.port import EventRecord, Journal, RunRecord
+from fanwise.kernel.cap_changes import NOTHING_MORE
 from fanwise.view.limits import cap_limits
+from fanwise.view.question import Action
 from fanwise.view.run_summary import shown_status
-from fanwise.view.system_text import questions_of
+from fanwise.view.system_text import actions_of, questions_of
 
-ACTIONS = {
-    "cancel": ("Cancel", "Cancel this run? What is in flight is ended; what is done stays."),
-    "resume": ("Resume", "Go on with this run? It may spend more."),
-    "retry": ("Retry failed", "Run what failed again? It may spend more."),
+ENDING = {
+    "halt": Action("Halt", "Start nothing more? What is in flight finishes."),
+    "cancel": Action("Cancel", "Cancel this run? What is in flight is ended; what is done stays."),
 }
-"""By name: what the button says, and what is asked before."""
-
+RESUME = Action("Resume", "Go on with this run? It may spend more.")
+RETRY = Action("Retry failed", "Run what failed again? It may spend more.", ("--retry-failed",))
 
 _started: list[subprocess.Popen[bytes]] = []
 """Runs that go on, kept to learn of their end: nobody else would bury them."""
 
 
-def possible(status: str, failed: int) -> list[str]:
-    """What makes sense for a run of this status."""
+def possible(journal: Journal, run: RunRecord, failed: int) -> dict[str, Action]:
+    """What makes sense for a run as it is, by name."""
+    status = shown_status(run)
     if status == "running":
-        return ["cancel"]
-    going_on = ["resume"] if status not in ("done", "damaged") else []
-    return going_on + (["retry"] if failed else [])
+        return dict(ENDING)
+    if questions_of(journal, run):
+        return {}  # it is the answer that goes on with it
+    resume = {"resume": RESUME} if status != "done" else {}
+    retry = {"retry": RETRY} if failed else {}
+    return {**resume, **retry, **actions_of(journal, run)}
 
 
 def act(location: str | None, run_id: str, action: str, who: str) -> None:
     """Do it, and record who did. `UsageError` if it makes no sense, `RunNotFound`."""
     with closing(open_journal(location)) as journal:
-        status = shown_status(journal.run(run_id))
-        if action not in possible(status, failed=1):
-            raise UsageError(f"run {run_id!r} is {status}: it cannot {action}")
+        run = journal.run(run_id)
+        chosen = possible(journal, run, failed=1).get(action)
+        if chosen is None:
+            raise UsageError(f"run {run_id!r} is {shown_status(run)}: it cannot {action}")
         _record(journal, run_id, action=action, by=who)
         if action == "cancel":
             journal.request_cancel(run_id)
-            return
-    _resume(location, run_id, ["--retry-failed"] if action == "retry" else [])
+        elif action == "halt":
+            journal.request_caps(run_id, NOTHING_MORE)
+    if action not in ENDING:
+        _resume(location, run_id, chosen.arguments)
 
 
 def change_cap(location: str | None, run_id: str, name: str, limit: str, who: str) -> None:

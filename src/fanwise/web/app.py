@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
@@ -20,15 +19,18 @@ from starlette.types import ASGIApp
 
 from fanwise.errors import FanwiseError, RunNotFound, UsageError
 from fanwise.journal.damage import explain_damage
+from fanwise.journal.port import RunRecord
 from fanwise.journal.read_only import RefusesWrites
 from fanwise.kernel.in_thread import in_thread
-from fanwise.view.html import PageParts, Templates
+from fanwise.specs.system import Report
+from fanwise.view.html import ReportPage, Templates
 from fanwise.view.system_text import system_of_kind
 from fanwise.web import actions
 from fanwise.web.access import Access, AccessGuard
 from fanwise.web.comparison import ComparedWith, compared_with, comparison
 from fanwise.web.items import ItemQuery, item_detail, item_json, item_page
 from fanwise.web.journal_reader import LOOK_EVERY_S, JournalReader
+from fanwise.web.kept_reads import KeptReads
 from fanwise.web.live_run import LiveRun, live_run
 from fanwise.web.run_list import RunFilter, RunList, run_list
 from fanwise.web.samples import Samples
@@ -36,20 +38,17 @@ from fanwise.web.samples import Samples
 ALIVE_EVERY = 60
 """After how many quiet looks a word is sent, so that a lost connection is noticed."""
 MOST_SCRIPTS = 100
-MOST_LIVE_RUNS = 20
-RESTS = 4
-"""Reading a run takes at most one part in five of a core, however large it is."""
 KINDS = {"css": "text/css", "js": "text/javascript"}
 
 Page = Callable[[Request], Awaitable[Response]]
 
 
-class KnownRun(NamedTuple):
-    """A run as it was read, and until when it is not read again."""
+class ShownResults(NamedTuple):
+    """The parts of a run's report, and a digest that is another one when they are."""
 
-    run: LiveRun
-    read_at: float
-    rests_until: float
+    run: RunRecord
+    page: ReportPage | None
+    digest: str
 
 
 class View:
@@ -62,11 +61,9 @@ class View:
         self._reader = JournalReader(location)
         self._samples = Samples()
         self._summaries: dict[str, Any] = {}
-        self._live_runs: OrderedDict[str, KnownRun] = OrderedDict()
+        self._kept = KeptReads()
         self._scripts: OrderedDict[str, str] = OrderedDict()
-        self._templates = Templates(
-            "fanwise.web", query=_query, read_only=read_only, actions=actions.ACTIONS
-        )
+        self._templates = Templates("fanwise.web", query=_query, read_only=read_only)
 
     def app(self, access: Access) -> ASGIApp:
         """Everything behind the guard."""
@@ -113,53 +110,47 @@ class View:
 
     async def _runs(self, request: Request) -> Response:
         wanted = RunFilter.of(request.query_params)
-        found = await self._reader.read(run_list, wanted, self._summaries) or RunList()
+        found = (
+            await self._reader.read(run_list, wanted, self._summaries, self._samples) or RunList()
+        )
         return self._page("runs.html", "Runs", found=found, wanted=wanted)
 
     async def _live_run(self, request: Request, *, fresh: bool) -> LiveRun:
-        """What the page of a run shows. If that is much to read, it is read less often.
+        async def read() -> LiveRun:
+            found: LiveRun = await self._read_run(request, live_run, self._samples)
+            return found
 
-        `fresh`: as of now or later, so that nobody misses the last change; else as of lately.
-        """
-        run_id, arrived = request.path_params["run"], time.monotonic()
-        while (known := self._live_runs.get(run_id)) is not None:
-            if known.read_at >= arrived or (not fresh and known.rests_until > arrived):
-                return known.run
-            if (rest := known.rests_until - time.monotonic()) <= 0:
-                break
-            await asyncio.sleep(rest)
-        began = time.monotonic()
-        found: LiveRun = await self._read_run(request, live_run, self._samples)
-        ended = time.monotonic()
-        self._live_runs[run_id] = KnownRun(found, began, ended + RESTS * (ended - began))
-        self._live_runs.move_to_end(run_id)
-        if len(self._live_runs) > MOST_LIVE_RUNS:
-            self._live_runs.popitem(last=False)
+        found: LiveRun = await self._kept.read(request.path_params["run"], read, fresh=fresh)
         return found
 
     async def _run(self, request: Request) -> Response:
         live = await self._live_run(request, fresh=False)
         system = system_of_kind(live.run.kind)
-        possible = actions.possible(live.summary["status"], live.summary["failed"] or 0)
         return self._page(
-            "run.html", live.run.name or live.run.id, live=live, possible=possible,
+            "run.html", live.run.name or live.run.id, live=live, digest="",
             has_report=hasattr(system, "report"), has_history=hasattr(system, "compare"),
         )  # fmt: skip
 
     async def _live(self, request: Request) -> Response:
-        live = await self._live_run(request, fresh=True)
-        possible = actions.possible(live.summary["status"], live.summary["failed"] or 0)
-        return self._page("live.html", "", live=live, possible=possible)
+        return self._page("live.html", "", live=await self._live_run(request, fresh=True))
 
     async def _sections(self, request: Request) -> Response:
-        page, html = await self._read_run(request, _report)
-        if page is None:
-            return self._page("no_sections.html", "", run_id=request.path_params["run"], html=html)
-        digests = [self._keep(script) for script in page.sources()]
-        return self._page("sections.html", "", page=page, digests=digests)
+        """The results. `seen`: what the page shows already; nothing is sent if that is the same."""
+        run_id, seen = request.path_params["run"], request.query_params.get("seen", "")
+        name = f"{run_id} results"
+        known = self._kept.last(name) if seen else None
+        found: ShownResults = await self._kept.read(
+            name, lambda: self._read_run(request, _results, known), fresh=True
+        )
+        if seen == found.digest:
+            return Response(status_code=204)
+        digests = [] if found.page is None else [self._keep(each) for each in found.page.sources()]
+        return self._page("sections.html", "", found=found, page=found.page, digests=digests)
 
     async def _report(self, request: Request) -> Response:
-        _, html = await self._read_run(request, _report)
+        html = await self._read_run(
+            request, lambda journal, run_id: _report_of(journal, run_id).html
+        )
         name = f"{request.path_params['run']}.html"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return HTMLResponse(html, headers=headers)
@@ -180,7 +171,9 @@ class View:
 
     async def _items(self, request: Request) -> Response:
         query = ItemQuery.of(request.query_params)
-        page = await self._read_run(request, item_page, query)
+        page = await self._kept.read(
+            str(request.url), lambda: self._read_run(request, item_page, query), fresh=True
+        )
         return self._page("items.html", f"Items of {page.run.name}", page=page, query_=query)
 
     async def _item(self, request: Request) -> Response:
@@ -279,13 +272,24 @@ def _compared_with(journal: RefusesWrites, run_id: str) -> ComparedWith | None:
     return compared_with(journal, journal.run(run_id))
 
 
-def _report(journal: RefusesWrites, run_id: str) -> tuple[PageParts | None, str]:
+def _report_of(journal: RefusesWrites, run_id: str) -> Report:
     run = journal.run(run_id)
     make = getattr(system_of_kind(run.kind), "report", None)
     if make is None:
         raise UsageError(f"runs of `{run.kind}` have no report", f"Use: fanwise show {run_id}")
-    report = make(journal, run)
-    return report.page, report.html
+    found: Report = make(journal, run)
+    return found
+
+
+def _results(journal: RefusesWrites, run_id: str, known: ShownResults | None) -> ShownResults:
+    """`known`: what holds as long as the run has ended and is not continued."""
+    run = journal.run(run_id)
+    if known is not None and known.run == run and run.ended_at is not None:
+        return known
+    report = _report_of(journal, run_id)
+    page = report.page if isinstance(report.page, ReportPage) else None
+    digest = hashlib.sha256(report.html.encode("utf-8", "backslashreplace")).hexdigest()
+    return ShownResults(run, page, digest)
 
 
 def _query(**values: object) -> str:

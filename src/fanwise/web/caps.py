@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -30,12 +30,31 @@ class CapRow(NamedTuple):
     lane: Lane
 
 
+class LeastTime(NamedTuple):
+    """No scheduler can be faster: this cap binds."""
+
+    seconds: float
+    cap: str
+    limit: int
+
+
 class CapHistory(NamedTuple):
     """All caps of a run over the last minutes."""
 
-    rows: Sequence[CapRow]
-    covers: str
+    rows: Sequence[CapRow] = ()
+    covers: str = ""
     """How long that is."""
+    held_s: Mapping[str, float] = {}
+    """By cap: for how long an item that ended held a permit of it, on average."""
+
+    def least(self, items_left: int) -> LeastTime | None:
+        """The time that so many items like those take at least; None: not known."""
+        found = [
+            LeastTime(items_left * self.held_s[cap.name] / cap.limit.now, cap.name, cap.limit.now)
+            for cap in self.rows
+            if cap.limit.now and self.held_s.get(cap.name)
+        ]
+        return max(found, default=None)
 
 
 def cap_history(
@@ -51,7 +70,7 @@ def cap_history(
     """
     limits = cap_limits(events)
     if not limits:
-        return CapHistory((), "")
+        return CapHistory()
     window = _Window(journal, run_id, tops, now)
     since, until = window.since, window.until
     clock = BusyClock((BusyPeriod(since, max(until, since + 1e-3), 0.0),))
@@ -60,7 +79,7 @@ def cap_history(
         for place, (name, limit) in enumerate(sorted(limits.items()))
         if limit.now is not None
     ]
-    return CapHistory(rows, duration(until - since))
+    return CapHistory(rows, duration(until - since), window.held_s)
 
 
 class _Window:
@@ -89,6 +108,17 @@ class _Window:
         for call in calls:
             for name in call.caps.split(","):
                 self._add(name, Span(call.start, call.end, REFUSED in (call.error or "")))
+
+    @property
+    def held_s(self) -> dict[str, float]:
+        """By cap, for each item that ended in this time."""
+        ended = sum(span.end < self.until for span in self.spans[TOTAL])
+        if not ended:
+            return {}
+        return {
+            name: sum(span.end - max(span.start, self.since) for span in spans) / ended
+            for name, spans in self.spans.items()
+        }
 
     def _add(self, name: str, span: Span) -> None:
         if span.end > self.since:

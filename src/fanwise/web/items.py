@@ -14,8 +14,10 @@ from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import AttemptRecord, FanOutRecord, ItemRecord, ItemStatus, RunRecord
 from fanwise.journal.read_only import RefusesWrites
 from fanwise.journal.reads import ItemFilter
-from fanwise.view.system_text import inputs_of
-from fanwise.web.value_parts import ValuePart, python_of, value_parts
+from fanwise.specs.system import CompletingSystem, ListingSystem
+from fanwise.view.item_table import ItemsWanted, ListedItems
+from fanwise.view.system_text import inputs_of, system_of_kind
+from fanwise.web.value_parts import ValuePart, copies_of, value_parts
 
 PAGE = 100
 MOST_FAN_OUTS = 500
@@ -29,6 +31,10 @@ class ItemQuery(msgspec.Struct, frozen=True):
     """The fan-out; empty: the first."""
     wanted: ItemFilter = ItemFilter()
     after: tuple[int, str] = (-1, "")
+    chosen: Mapping[str, str] = {}
+    """Of a system's own columns: the values that are wanted."""
+    score: str = ""
+    at_most: str = ""
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> ItemQuery:
@@ -38,15 +44,37 @@ class ItemQuery(msgspec.Struct, frozen=True):
         wanted = ItemFilter(
             query.get("status", ""), query.get("q", "").strip(), _seconds(query.get("ran", ""))
         )
-        return cls(query.get("in", ""), wanted, (number, query.get("key", "")))
+        chosen = {n.removeprefix("of_"): v for n, v in query.items() if n.startswith("of_") and v}
+        score = query.get("score", "") if _number(query.get("most", "")) is not None else ""
+        place = number, query.get("key", "")
+        return cls(query.get("in", ""), wanted, place, chosen, score, query.get("most", ""))
+
+    @property
+    def listed(self) -> ItemsWanted:
+        """For a system that lists its items itself."""
+        wanted, at_most = self.wanted, _number(self.at_most) or 0.0
+        plain = wanted.status, wanted.text, wanted.ran_s
+        return ItemsWanted(*plain, self.chosen, self.score, at_most)
+
+    @property
+    def same(self) -> dict[str, object]:
+        """The query of the next page, without its place."""
+        chosen = {f"of_{name}": value for name, value in self.chosen.items()}
+        wanted = {"q": self.wanted.text, "status": self.wanted.status, "in": self.path}
+        ran = {"ran": self.wanted.ran_s or "", "score": self.score, "most": self.at_most}
+        return {**wanted, **ran, **chosen}
 
 
 def _seconds(text: str) -> float:
+    return max(0.0, _number(text) or 0.0)
+
+
+def _number(text: str) -> float | None:
     try:
         found = float(text)
     except ValueError:
-        return 0.0
-    return found if 0 < found < math.inf else 0.0
+        return None
+    return found if math.isfinite(found) else None
 
 
 class ItemPage(msgspec.Struct, frozen=True):
@@ -62,12 +90,20 @@ class ItemPage(msgspec.Struct, frozen=True):
     """The first line of what went wrong, by key."""
     counts: Mapping[ItemStatus, int]
     more: bool
+    listed: ListedItems | None = None
+    """Instead of the items, if the system lists them itself."""
+    lists: bool = False
+    """Whether it would."""
 
 
 def item_page(journal: RefusesWrites, run_id: str, query: ItemQuery) -> ItemPage:
     """The items that are wanted. `RunNotFound`."""
     run = journal.run(run_id)
     fan_outs = journal.fan_outs(run_id)
+    system = system_of_kind(run.kind)
+    if isinstance(system, ListingSystem) and not query.path:
+        listed = system.list_items(journal, run, query.listed, max(0, query.after[0]), PAGE)
+        return ItemPage(run, fan_outs[:MOST_FAN_OUTS], None, (), {}, {}, {}, False, listed)
     chosen = next((each for each in fan_outs if query.path in ("", each.path)), None)
     if chosen is None:
         return ItemPage(run, fan_outs[:MOST_FAN_OUTS], None, (), {}, {}, {}, False)
@@ -82,6 +118,7 @@ def item_page(journal: RefusesWrites, run_id: str, query: ItemQuery) -> ItemPage
         {item.key: _first_line(item.error) for item in items if item.error},
         journal.counts(chosen.id),
         len(found) > PAGE,
+        lists=isinstance(system, ListingSystem),
     )
 
 
@@ -111,8 +148,8 @@ class ItemDetail(msgspec.Struct, frozen=True):
     input: str | None
     parts: Sequence[ValuePart]
     """What people look for in the value: a command's output, a conversation."""
-    python: str | None
-    """A program that asks the model the same."""
+    copies: Mapping[str, str]
+    """The same question to the model, as a program and as a command."""
     value: str | None
     """Indented JSON, or the text itself if the value is one."""
     error: RecordedError | None
@@ -135,14 +172,17 @@ def item_detail(journal: RefusesWrites, run_id: str, path: str, key: str) -> Ite
         return None
     attempts = list(journal.attempts(fan_out.id, [key]))
     error = None if item.error is None else decode_error(item.error)
-    value = None if item.value is None else JSON.decode(item.value)
+    value = whole = None if item.value is None else JSON.decode(item.value)
+    system = system_of_kind(run.kind)
+    if isinstance(system, CompletingSystem):
+        whole = system.whole_value(journal, run, path, key, value)
     return ItemDetail(
         run,
         fan_out,
         item,
         _inputs(journal, run, [item]).get(item.index),
-        value_parts(value),
-        python_of(value),
+        value_parts(whole),
+        copies_of(whole),
         None if item.value is None else _indented(value),
         error,
         [] if error is None else [(n, _indented(v)) for n, v in error.fields.items() if v],

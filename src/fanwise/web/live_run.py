@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,17 +16,20 @@ from fanwise.journal.port import EventRecord, FanOutRecord, ItemRecord, RunRecor
 from fanwise.journal.read_only import RefusesWrites
 from fanwise.journal.reads import ItemFilter
 from fanwise.view.calls import call_detail
-from fanwise.view.question import Question
+from fanwise.view.limits import budget_limits
+from fanwise.view.question import Action, Question
 from fanwise.view.run_detail import BOOKKEEPING
 from fanwise.view.run_summary import Summary, run_summary
 from fanwise.view.system_text import count_now, questions_of
-from fanwise.web.caps import CapHistory, cap_history
-from fanwise.web.samples import Samples
+from fanwise.web.actions import possible
+from fanwise.web.caps import CapHistory, LeastTime, cap_history
+from fanwise.web.samples import RunPace, Samples
 
 MOST_ROWS = 10
 MOST_FAILURES = 1_000
 """How many failures are grouped: the groups of a thousand say what goes wrong."""
 MOST_EVENTS = 20
+MOST_RUNNING = 1_000
 LONG = ("environment", "version")
 """Events with whole files in them: the results show what they say."""
 FIRST = (-1, "")
@@ -45,6 +48,8 @@ class RunningItem(NamedTuple):
     place: ItemPlace
     since_s: float | None
     starts: int
+    retries: bool
+    """The last attempt of its calls failed: it backs off, or is tried again."""
 
 
 class FailureGroup(NamedTuple):
@@ -61,22 +66,37 @@ class LiveRun(msgspec.Struct, frozen=True):
 
     run: RunRecord
     summary: Summary
-    ended: int
-    """Items of top-level fan-outs that have ended."""
-    rate: float | None
-    """Items in a second, over the last minute; None: not known."""
-    left_s: float | None
-    """How long the rest takes at this rate; None: not known."""
+    pace: RunPace
     running: Sequence[RunningItem]
     """The oldest first."""
     running_count: int
+    retrying: int
+    """Of those that run: how many had a call that failed, and back off or are tried again."""
     failures: Sequence[FailureGroup]
     failure_count: int
     calls: dict[str, Any]
+    budget: Mapping[str, float]
+    """The most that it may spend, by unit."""
     events: Sequence[dict[str, Any]]
     questions: Sequence[Question]
     """What it waits for."""
     caps: CapHistory
+    actions: Mapping[str, Action]
+    """What can be done with it now."""
+
+    @property
+    def least(self) -> LeastTime | None:
+        """The lower bound of the time left; None: not known."""
+        return self.caps.least(self.waiting) if self.waiting else None
+
+    @property
+    def waiting(self) -> int | None:
+        """Items that have not started; None: not known."""
+        total: int | None = self.summary["total"]
+        if total is None or self.summary["unit"] != "item":
+            return None
+        known: int = sum(self.summary["item_counts"].values())
+        return max(0, total - known)
 
     @property
     def share(self) -> float | None:
@@ -95,54 +115,42 @@ def live_run(journal: RefusesWrites, run_id: str, samples: Samples) -> LiveRun:
     """Read what the page shows. `RunNotFound`."""
     run, now = journal.run(run_id), time.time()
     summary = run_summary(journal, run, count_now)
+    is_running = summary["status"] == "running"
     tops = [each for each in journal.fan_outs(run_id) if is_top(each.path)]
     items: Counter[str] = Counter(summary["item_counts"])
-    ended = items.total() - items["started"]
-    rate = None
-    if summary["status"] == "running":
-        samples.add(run_id, time.monotonic(), ended)
-        rate = samples.rate(run_id)
     events = list(journal.events(run_id))
-    failures = list(_failures(journal, tops)) if items["failed"] else []
+    started = list(_running(journal, tops, now)) if is_running else []
+    until = run.ended_at or (now if is_running else None)
     return LiveRun(
         run,
         summary,
-        ended,
-        rate,
-        _time_left(summary, items, rate),
-        sorted(_running(journal, tops, now), key=lambda each: -(each.since_s or 0))[:MOST_ROWS]
-        if summary["status"] == "running"
-        else (),
-        items["started"] if summary["status"] == "running" else 0,
-        _grouped(failures),
+        samples.pace(summary),
+        sorted(started, key=lambda each: -(each.since_s or 0))[:MOST_ROWS],
+        items["started"] if is_running else 0,
+        sum(each.retries for each in started),
+        _grouped(list(_failures(journal, tops)) if items["failed"] else []),
         items["failed"],
         call_detail(journal.call_totals(run_id)),
+        budget_limits(events),
         list(_told(events))[-MOST_EVENTS:][::-1],
         questions_of(journal, run),
-        cap_history(
-            journal,
-            run_id,
-            tops,
-            events,
-            run.ended_at or (now if summary["status"] == "running" else None),
-        ),
+        cap_history(journal, run_id, tops, events, until),
+        possible(journal, run, summary["failed"]),
     )
-
-
-def _time_left(summary: Summary, items: Counter[str], rate: float | None) -> float | None:
-    total = summary["total"]
-    if not rate or total is None or summary["unit"] != "item":
-        return None  # a rate of items says nothing about other units
-    return float(max(0, total - items.total() + items["started"])) / rate
 
 
 def _running(
     journal: RefusesWrites, tops: Sequence[FanOutRecord], now: float
 ) -> Iterator[RunningItem]:
     for fan_out in tops:
-        for item in journal.items_page(fan_out.id, ItemFilter("started"), FIRST, 1_000):
+        items = journal.items_page(fan_out.id, ItemFilter("started"), FIRST, MOST_RUNNING)
+        made = journal.attempts(fan_out.id, [item.key for item in items])
+        last = {attempt.key: attempt for attempt in made}  # in their order: the last one stays
+        retried = {key for key, attempt in last.items() if attempt.error is not None}
+        for item in items:
             since = None if item.started_at is None else max(0.0, now - item.started_at)
-            yield RunningItem(ItemPlace(fan_out.path, item.key), since, item.starts)
+            place = ItemPlace(fan_out.path, item.key)
+            yield RunningItem(place, since, item.starts, item.key in retried)
 
 
 def _failures(

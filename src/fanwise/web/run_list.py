@@ -7,11 +7,15 @@ from typing import Any
 
 import msgspec
 
+from fanwise.core.stats import BUDGET
 from fanwise.journal.damage import explain_damage
 from fanwise.journal.port import RunRecord
 from fanwise.journal.read_only import RefusesWrites
+from fanwise.view.calls import call_detail
+from fanwise.view.limits import budget_limits
 from fanwise.view.run_summary import Summary, run_summary, shown_status
 from fanwise.view.system_text import count_now
+from fanwise.web.samples import Samples
 
 PAGE = 50
 SORTS = {
@@ -66,14 +70,17 @@ class RunList(msgspec.Struct, frozen=True):
 
 
 def run_list(
-    journal: RefusesWrites, wanted: RunFilter, cache: dict[str, tuple[Any, Summary]]
+    journal: RefusesWrites,
+    wanted: RunFilter,
+    cache: dict[str, tuple[Any, Summary]],
+    samples: Samples,
 ) -> RunList:
     """The wanted runs. `cache`: summaries of runs that have ended, which change no more."""
     runs = journal.runs(specs=False)
     found = sorted(filter(wanted.takes, runs), key=SORTS[wanted.sort])
     shown = found[(wanted.page - 1) * PAGE : wanted.page * PAGE]
     return RunList(
-        [_summary(journal, run, cache) for run in shown],
+        [_summary(journal, run, cache, samples) for run in shown],
         len(found),
         len(runs),
         sorted({run.kind for run in runs}),
@@ -83,7 +90,10 @@ def run_list(
 
 
 def _summary(
-    journal: RefusesWrites, run: RunRecord, cache: dict[str, tuple[Any, Summary]]
+    journal: RefusesWrites,
+    run: RunRecord,
+    cache: dict[str, tuple[Any, Summary]],
+    samples: Samples,
 ) -> Summary:
     state = (run.status, run.ended_at, run.created_at)
     cached = cache.get(run.id)
@@ -92,6 +102,12 @@ def _summary(
     try:
         with explain_damage(journal, run.id):
             summary = run_summary(journal, journal.run(run.id), count_now)
+            summary |= {
+                "left_s": samples.pace(summary).left_s,
+                "spent": call_detail(journal.call_totals(run.id)),
+                "budget": budget_limits(journal.events(run.id, BUDGET)),
+                "owner": run.owner,
+            }
     except Exception as error:  # one damaged run must not hide the others
         summary = {**_unread(run), "error": str(error)}
     cache[run.id] = (state, summary)
@@ -99,5 +115,8 @@ def _summary(
 
 
 def _unread(run: RunRecord) -> Summary:
-    unknown = dict.fromkeys(("done", "failed", "total", "took_s", "ended_at", "started_at"))
+    unknown = dict.fromkeys((
+        "done", "failed", "total", "took_s", "ended_at", "started_at", "unit", "left_s", "spent",
+        "budget", "owner",
+    ))  # fmt: skip
     return {"id": run.id, "kind": run.kind, "name": run.name, "status": "damaged", **unknown}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict, deque
 from typing import NamedTuple
+
+from fanwise.view.run_summary import Summary
 
 WINDOW_S = 60.0
 MOST_RUNS = 200
@@ -11,10 +14,19 @@ MOST_RUNS = 200
 
 
 class EndedBy(NamedTuple):
-    """How many items had ended at a time."""
+    """How much had ended at a time."""
 
     at: float
     ended: int
+
+
+class RunPace(NamedTuple):
+    """How fast a run goes. None: not known."""
+
+    rate: float | None = None
+    """In a second, in the unit that its users count, over the last minute."""
+    left_s: float | None = None
+    """How long the rest takes at this rate."""
 
 
 class Samples:
@@ -22,6 +34,16 @@ class Samples:
 
     def __init__(self) -> None:
         self._runs: OrderedDict[str, deque[EndedBy]] = OrderedDict()
+
+    def pace(self, summary: Summary) -> RunPace:
+        """Of a run that was just counted."""
+        if summary["status"] != "running":
+            return RunPace()
+        ended, total = summary["done"] + summary["failed"], summary["total"]
+        self.add(summary["id"], time.monotonic(), ended)
+        rate = self.rate(summary["id"])
+        left = None if not rate or total is None else max(0, total - ended) / rate
+        return RunPace(rate, left)
 
     def add(self, run_id: str, at: float, ended: int) -> None:
         """Note what was just counted."""
@@ -35,7 +57,7 @@ class Samples:
             kept.popleft()
 
     def rate(self, run_id: str) -> float | None:
-        """Items that ended in a second; None: it was not seen for long enough to say."""
+        """What ended in a second; None: it was not seen for long enough to say."""
         kept = self._runs.get(run_id)
         if not kept or kept[-1].at - kept[0].at < 1:
             return None

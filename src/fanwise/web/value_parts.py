@@ -6,15 +6,23 @@ models, commands and other people's files: it is text, and any part may be missi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
+from fanwise.models.names import PROVIDERS
 from fanwise.processes.result import CommandResult, ending_in_words
 from fanwise.view.formats import money
 
+OPENAI = "https://api.openai.com/v1"
+ANTHROPIC = "https://api.anthropic.com/v1/messages"
 MOST_SAMPLES = 50
+MOST_IMAGE = 4_000_000
+IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
 
 class ValuePart(NamedTuple):
@@ -23,6 +31,8 @@ class ValuePart(NamedTuple):
     title: str
     text: str
     kind: str = ""
+    images: Sequence[str] = ()
+    """`data:` addresses of pictures in it."""
 
 
 def value_parts(value: Any) -> list[ValuePart]:
@@ -36,23 +46,46 @@ def value_parts(value: Any) -> list[ValuePart]:
     return list(_conversation(value))
 
 
-def python_of(value: Any) -> str | None:
-    """A program that asks the model the same; None: it is no call of a model."""
-    if (
-        not isinstance(value, dict)
-        or not _dicts(value.get("messages"))
-        or not isinstance(value.get("model"), str)
-    ):
-        return None
-    messages = "".join(
+def copies_of(value: Any) -> dict[str, str]:
+    """The same question to a model, to be copied: by what it is; empty: it asks no model."""
+    if not isinstance(value, dict) or not isinstance(value.get("model"), str):
+        return {}
+    messages = _dicts(value.get("messages"))
+    if not messages:
+        return {}
+    lines = "".join(
         f"    Message({_text(each.get('role'))!r}, {_text(each.get('content'))!r}),\n"
-        for each in _dicts(value.get("messages"))
+        for each in messages
     )
-    return (
+    program = (
         "import asyncio\n\nfrom fanwise.models import Message, ask\n\n"
-        f"messages = [\n{messages}]\n"
+        f"messages = [\n{lines}]\n"
         f"reply = asyncio.run(ask({value['model']!r}, messages))\nprint(reply.text)\n"
     )
+    curl = _curl(value["model"], messages)
+    return {"Python": program, **({"curl": curl} if curl else {})}
+
+
+def _curl(model: str, messages: Sequence[Mapping[str, Any]]) -> str | None:
+    """For servers with the chat interface of OpenAI or Anthropic; None: it is another one."""
+    scheme, _, name = model.partition(":")
+    provider = PROVIDERS.get(scheme)
+    if provider is None or scheme in ("azure", "openai-responses"):
+        return None
+    if provider.extra not in ("openai", "anthropic"):
+        return None
+    texts = [{n: _text(each.get(n)) for n in ("role", "content")} for each in messages]
+    body: dict[str, Any] = {"model": name, "messages": texts}
+    address, key = f"{provider.base_url or OPENAI}/chat/completions", "Authorization: Bearer "
+    headers = []
+    if scheme == "anthropic":
+        address, key, headers = ANTHROPIC, "x-api-key: ", ["-H 'anthropic-version: 2023-06-01'"]
+        system = "\n\n".join(each["content"] for each in texts if each["role"] == "system")
+        body["messages"] = [each for each in texts if each["role"] != "system"]
+        body |= {"max_tokens": 1024, **({"system": system} if system else {})}
+    data = shlex.quote(msgspec.json.encode(body).decode())
+    words = [f"curl {address}", f'-H "{key}${provider.key}"', *headers]
+    return " \\\n  ".join([*words, "-H 'Content-Type: application/json'", f"-d {data}"]) + "\n"
 
 
 def _command(value: Mapping[str, Any]) -> list[ValuePart]:
@@ -60,7 +93,8 @@ def _command(value: Mapping[str, Any]) -> list[ValuePart]:
         result = CommandResult.from_json(dict(value))
     except (KeyError, TypeError, ValueError, AttributeError):
         return []  # it only looks like one
-    parts = [ValuePart("How it ended", ending_in_words(result))]
+    parts = [ValuePart("Command", _text(value["command"]))] if value.get("command") else []
+    parts.append(ValuePart("How it ended", ending_in_words(result)))
     for name, capture in (("stdout", result.stdout), ("stderr", result.stderr)):
         if capture.size:
             more = f" ({capture.size:,} bytes, not all are kept)" if capture.truncated else ""
@@ -92,11 +126,28 @@ def _verdict(verdict: Mapping[str, Any]) -> str:
 
 
 def _conversation(value: Mapping[str, Any]) -> Iterator[ValuePart]:
+    if _dicts(value.get("tools")):
+        yield ValuePart("tools", _text(value["tools"]))
     for message in _dicts(value.get("messages")):
-        yield ValuePart(_text(message.get("role")), _content(message), "prompt")
+        files = _dicts(message.get("files"))
+        yield ValuePart(
+            _text(message.get("role")), _content(message), "prompt", [*map(_image, files)]
+        )
     reply = value.get("reply")
-    if not isinstance(reply, dict):
-        return
+    if isinstance(reply, dict):
+        yield from _reply(reply, value)
+    yield from (ValuePart(f"expected by {n}", _text(v)) for n, v in _pairs(value.get("expected")))
+    for name, score in _pairs(value.get("scores")):
+        told = score if isinstance(score, dict) else {}
+        why = _text(told.get("reason")) or _text(told.get("error"))
+        yield ValuePart(f"{name}: {_text(told.get('score')) or 'not judged'}", why)
+
+
+def _pairs(values: Any) -> list[tuple[str, Any]]:
+    return [*values.items()] if isinstance(values, dict) else []
+
+
+def _reply(reply: Mapping[str, Any], value: Mapping[str, Any]) -> Iterator[ValuePart]:
     if reply.get("reasoning"):
         yield ValuePart("reasoning", _text(reply["reasoning"]))
     yield ValuePart(
@@ -113,8 +164,22 @@ def _dicts(values: Any) -> list[dict[str, Any]]:
 
 
 def _content(message: Mapping[str, Any]) -> str:
-    more = [f"[{name}] {_text(message[name])}" for name in ("files", "calls") if message.get(name)]
+    more = [f"[{_about(each)}]" for each in _dicts(message.get("files"))]
+    more += [f"[calls] {_text(message['calls'])}"] if message.get("calls") else []
     return "\n".join([_text(message.get("content")), *more])
+
+
+def _about(file: Mapping[str, Any]) -> str:
+    data = file.get("data")
+    size = f", {len(data) * 3 // 4:,} bytes" if isinstance(data, str) else ""
+    return f"{_text(file.get('media_type'))}{size} {_text(file.get('url'))}".strip()
+
+
+def _image(file: Mapping[str, Any]) -> str:
+    """Its `data:` address; empty: it is none that a page may show, or too large."""
+    kind, data = file.get("media_type"), file.get("data")
+    shows = kind in IMAGES and isinstance(data, str) and len(data) <= MOST_IMAGE
+    return f"data:{kind};base64,{data}" if shows and BASE64.fullmatch(data or "") else ""
 
 
 def _cost(reply: Mapping[str, Any]) -> str:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from fanwise.journal.port import Journal
+import os
+import shlex
+
+from fanwise.journal.codec import JSON
+from fanwise.journal.port import Journal, RunRecord
 from fanwise.journal.take_first import take
+from fanwise.lines.spec.map_spec import LineItem, MapSpec
 from fanwise.lines.state.counts import MOST, Tally, unit_of
 from fanwise.view.terminal_text import terminal_line
 
@@ -29,6 +34,17 @@ def end_lines(tally: Tally, journal: Journal, run_id: str, together: int) -> lis
         lines += [f"  {name(index)}" for index in tally.twice]
         lines += _more(tally.ran_twice, run_id)
     return lines
+
+
+def command_of(journal: Journal, run: RunRecord, path: str, key: str) -> str:
+    """The command of a line as one would type it; `{%}` stays, for slots are not recorded."""
+    fan_outs = [each.id for each in journal.fan_outs(run.id) if each.path == path]
+    for item in journal.items(fan_outs[0], [key]) if fan_outs else ():
+        for record in take(journal.inputs(run.id, item.index), 1):
+            make = MapSpec.from_json(JSON.decode(run.spec)).commands()
+            words = make(LineItem(item.index, record.data), "{%}").exec_argv()
+            return shlex.join(os.fsdecode(each) for each in words)
+    return ""
 
 
 def _name(journal: Journal, run_id: str, index: int, unit: str) -> str:

@@ -77,12 +77,19 @@ def read_cells(
     if not fan_outs:
         return found
     spending.read(journal, run_id)
+    replay_cells(found, journal, fan_outs[0], definitions)
+    return found
+
+
+def replay_cells(
+    state: MatrixState, journal: Journal, fan_out: int, definitions: Sequence[Definition]
+) -> None:
+    """Take what the journal has of these cells, as far as they have got."""
     for start in range(0, len(definitions), PAGE):
         page = definitions[start : start + PAGE]
-        items = _items(journal, fan_outs[0], [key for each in page for key in _keys(each)])
+        items = _items(journal, fan_out, [key for each in page for key in _keys(each)])
         for definition in page:
-            _replay(found, definition, items)
-    return found
+            _replay(state, definition, items)
 
 
 def _replay(state: MatrixState, definition: Definition, items: dict[str, Outcome[Any]]) -> None:

@@ -9,6 +9,7 @@ from fanwise.plan.model.node import FileNote
 from fanwise.plan.model.states import MARKS, ORDER, WRONG, State
 from fanwise.plan.state.plan_state import LeafState
 from fanwise.plan.state.read_run import RecordedPlan
+from fanwise.plan.views.leaf_diffs import LeafDiffs
 from fanwise.plan.views.rows import recorded_document
 from fanwise.plan.views.split_page import scorecard_tiles
 from fanwise.plan.views.text import (
@@ -40,7 +41,7 @@ def report(found: RecordedPlan) -> Report:
     """As the journal has it now; the run may still be going on."""
     templates = Templates(
         "fanwise.plan.views", found=found, plan=found.state, plural=plural, one_line=one_line,
-        MARKS=MARKS, ORDER=ORDER, CHIPS=CHIPS, leaf_about=leaf_about,
+        MARKS=MARKS, ORDER=ORDER, CHIPS=CHIPS, leaf_about=leaf_about, diffs=LeafDiffs(found),
     )  # fmt: skip
     page = templates.report(
         found.run, _tiles(found), _sections(templates, found), lead=found.goal,

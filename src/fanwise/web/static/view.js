@@ -33,6 +33,17 @@
     if (question && !window.confirm(question)) event.preventDefault();
   });
 
+  // Results that scripts of a system draw.
+  document.addEventListener("htmx:after:swap", () => document.onresults?.());
+
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (button === null) return;
+    const source = document.getElementById(button.dataset.copy);
+    await navigator.clipboard.writeText(source.textContent);
+    button.textContent = "copied";
+  });
+
   const help = document.getElementById("help");
   document.getElementById("help-button").addEventListener("click", () => help.showModal());
 

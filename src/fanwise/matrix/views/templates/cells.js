@@ -1,8 +1,9 @@
 "use strict";
 // The list of cells: filtered, and a page at a time. All that comes out of the run is set as text.
-(() => {
+function showCells() {
   const PAGE = 40;
-  const data = JSON.parse(document.getElementById("cells-data").textContent);
+  const given = document.getElementById("cells-data").textContent;
+  const data = JSON.parse(given);
   const text = (place) => (place === null || place === undefined ? "" : data.texts[place]);
   const cells = data.rows.map((row) => {
     const cell = {};
@@ -55,6 +56,8 @@
   // -- the filters ---------------------------------------------------------------------------
 
   const explorer = document.getElementById("explorer");
+  explorer.replaceChildren();
+  explorer.given = given;
   const search = make("input", { type: "search", placeholder: "in prompts, answers, errors …" });
   const choices = {};
   const bar = make("form", { class: "filters", role: "search" });
@@ -248,7 +251,7 @@
     place.append(open, table, more);
   }
   const beside = document.getElementById("side-by-side");
-  if (beside !== null) sideBySide(beside);
+  if (beside !== null) { beside.replaceChildren(); sideBySide(beside); }
 
   // -- from the heat maps to the cells -------------------------------------------------------
 
@@ -270,9 +273,19 @@
       choose({ ...each.dataset });
       document.getElementById("cells").scrollIntoView();
     };
-    each.addEventListener("click", go);
-    each.addEventListener("keydown", (event) => { if (event.key === "Enter") go(); });
+    each.onclick = go;
+    each.onkeydown = (event) => { if (event.key === "Enter") go(); };
   }
 
   update();
-})();
+}
+showCells();
+// In the live view: newer cells, unless somebody reads or filters those that are there.
+document.onresults = () => {
+  const explorer = document.getElementById("explorer");
+  if (explorer === null || explorer.given === document.getElementById("cells-data").textContent) return;
+  const used = [explorer, document.getElementById("side-by-side")].filter((each) => each !== null)
+    .some((each) => each.contains(document.activeElement) || each.querySelector("details[open], [aria-expanded=true]"))
+    || [...explorer.querySelectorAll("input, select")].some((each) => each.value !== "" && each.value !== "all");
+  if (!used) showCells();
+};

@@ -1,16 +1,11 @@
 "use strict";
 // The tables of fan-outs: rows are shown that have the text and the status.
-for (const table of document.querySelectorAll(".items")) {
-  const form = table.querySelector("form");
-  const [search, status] = [form.querySelector("input"), form.querySelector("select")];
-  const rows = [...table.querySelectorAll("tbody tr")];
-  const update = () => {
-    const text = search.value.toLowerCase();
-    for (const row of rows) {
-      row.hidden = (status.value !== "" && row.dataset.status !== status.value)
-        || !row.textContent.toLowerCase().includes(text);
-    }
-  };
-  form.addEventListener("input", update);
-  form.addEventListener("submit", (event) => event.preventDefault());
-}
+document.oninput = (event) => {
+  const table = event.target.closest(".items");
+  if (table === null) return;
+  const [text, status] = [table.querySelector("input").value.toLowerCase(), table.querySelector("select").value];
+  for (const row of table.querySelectorAll("tbody tr")) {
+    row.hidden = (status !== "" && row.dataset.status !== status) || !row.textContent.toLowerCase().includes(text);
+  }
+};
+document.onsubmit = (event) => { if (event.target.closest(".items")) event.preventDefault(); };
