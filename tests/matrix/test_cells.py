@@ -87,8 +87,6 @@ BAD: list[tuple[str, str]] = [
     ("models: [sim:a]\n  inputs: [a]\n  prompts: {s: {prompt: '{{ input.y }}'}}", "input.y"),
     ("models: [sim:a]\n  inputs: [a]\n  prompts: {}", "prompts"),
     ("models: [sim:a]\n  inputs: []\n  prompts: {s: {prompt: x}}", "no inputs"),
-    ("axes: {model: [sim:a], input: [a]}\n  prompts: {s: x}", "write `models`, `inputs` and `rep"),
-    ("models: [sim:a]\n  inputs: [a]\n  strategies: {s: {prompt: x}}", "`prompts` (was strat"),
     ("inputs: [a]\n  prompts: {s: {prompt: x}}", "needs a model"),
     ("models: [sim:a]\n  inputs: [a]\n  prompts: {s: {prompt: x, constant: y}}", "one of"),
     (

@@ -10,9 +10,8 @@ import pytest
 
 from fanwise.errors import UsageError
 from fanwise.matrix.stats.compare import compare
-from fanwise.matrix.stats.data import Fault, Scored
+from fanwise.matrix.stats.data import AnalysisOptions, Fault, Scored
 from fanwise.matrix.stats.intervals import estimate, wilson
-from fanwise.matrix.stats.options import AnalysisOptions
 from fanwise.matrix.stats.summary import summarize
 from tests.matrix.support import cell, places, random_cells, scored
 
@@ -170,4 +169,4 @@ def test_intervals_say_which_method_and_why() -> None:
 @pytest.mark.parametrize("wrong", [{"confidence": 1.0}, {"confidence": 0}])
 def test_options_that_cannot_work_are_refused_at_once(wrong: dict[str, float]) -> None:
     with pytest.raises(UsageError):
-        AnalysisOptions(**wrong)  # type: ignore[arg-type]
+        AnalysisOptions(**wrong)

@@ -11,13 +11,12 @@ import pytest
 import yaml
 
 from fanwise.matrix.cells.cell import NO_MODEL
-from fanwise.matrix.spec.expect import ExpectationSpec
+from fanwise.matrix.spec.matrix_spec import ExpectationSpec
 from fanwise.matrix.state.expectations import Judge, Judgement
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.run_comparison import Side
 from fanwise.matrix.state.spending import Spending
-from fanwise.matrix.stats.data import Scored
-from fanwise.matrix.stats.options import DEFAULTS
+from fanwise.matrix.stats.data import DEFAULTS, Scored
 from fanwise.matrix.views.text import end_of
 from tests.cli.support import Place
 

@@ -21,15 +21,14 @@ from fanwise.errors import (
 from fanwise.journal.open import open_journal
 from fanwise.matrix import Matrix, MatrixResult, Subject, exact, run_matrix_sync
 from fanwise.matrix.scores.formulas import SCORERS, reason
-from fanwise.matrix.spec.expect import ExpectationSpec
+from fanwise.matrix.spec.matrix_spec import ExpectationSpec
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.recorded_matrix import read_matrix
 from fanwise.matrix.state.results import fault_of
 from fanwise.matrix.system import SYSTEM, judge
 from fanwise.matrix.views.analysis import analyse
-from fanwise.matrix.views.header import tiles
-from fanwise.matrix.views.heat import input_map
-from fanwise.matrix.views.page import report
+from fanwise.matrix.views.page import report, tiles
+from fanwise.matrix.views.rows import input_map
 from fanwise.matrix.views.text import describe_run, end_of
 from fanwise.models.names import Price
 from fanwise.specs.system import Report

@@ -16,8 +16,8 @@ from fanwise.matrix.state.recorded_matrix import read_matrix
 from fanwise.matrix.stats.compare import compare
 from fanwise.matrix.stats.summary import summarize
 from fanwise.matrix.views.page import report
-from fanwise.matrix.views.palette import Palette
 from fanwise.matrix.views.plots import read_lanes
+from fanwise.matrix.views.rows import Palette
 from fanwise.specs.system import Report
 from tests.matrix.real_run import HOSTILE, HOSTILE_NAME, KIND, RUN
 from tests.view.seen import Seen

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from fanwise.matrix.views.heat import Heat
-from fanwise.view.geometry import PATH_WIDTH, Point, ecdf, front, label_sides, lane, scatter
+from fanwise.matrix.views.rows import Heat
+from fanwise.view.geometry import PATH_WIDTH, ecdf, lane
 from fanwise.view.html import environment
 from fanwise.view.in_flight import Flight
 from fanwise.view.scales import Linear
@@ -60,24 +60,6 @@ def test_an_ecdf_rises_from_none_to_all() -> None:
         assert (found[0], xs[-1], ys[-1]) == ((0.0, 220.0), PATH_WIDTH, 0.0)
         assert len(found) < 400  # of a thousand values no more than a screen shows
     assert next(made.iter("svg")).attrib["aria-label"] == "how long"
-
-
-def test_no_other_beats_those_on_the_front() -> None:
-    cheap, good, bad = (
-        Point("cheap", "c0", 1.0, 0.5),
-        Point("good", "c1", 3.0, 0.9),
-        Point("bad", "c2", 2.0, 0.4),
-    )
-    assert front([bad, good, cheap]) == [cheap, good]
-    made = drawn("plot", scatter([bad, good, cheap]), "$", "cost")
-    assert len(list(made.iter("circle"))) == 3
-    assert len([each for each in made.iter("path") if each.attrib["class"] == "front"]) == 1
-
-
-def test_names_of_dots_in_one_place_go_to_different_sides() -> None:
-    sides = label_sides([(0.5, 100.0)] * 4, [5] * 4)
-    assert len(set(sides)) == 4
-    assert label_sides([(0.99, 50.0)], [12])[0][0] < 0  # it would leave the plot on the right
 
 
 def test_a_lane_has_its_cap_its_failures_and_its_pauses() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from fanwise.matrix.state.results import CellResult, Score
     from fanwise.matrix.stats.compare import Contrast
-    from fanwise.matrix.stats.options import AnalysisOptions
+    from fanwise.matrix.stats.data import AnalysisOptions
     from fanwise.matrix.stats.summary import Summary
 
 __all__ = [
@@ -67,7 +67,7 @@ _HOMES = {
     ),
     "state.results": ("CellResult", "Score"),
     "stats.compare": ("Contrast",),
-    "stats.options": ("AnalysisOptions",),
+    "stats.data": ("AnalysisOptions",),
     "stats.summary": ("Summary",),
 }
 

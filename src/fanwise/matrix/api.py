@@ -28,8 +28,7 @@ from fanwise.matrix.spec.matrix_spec import MatrixSpec
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.results import CellResult, digest, scored_cells
 from fanwise.matrix.stats.compare import Contrast, compare
-from fanwise.matrix.stats.data import Scored
-from fanwise.matrix.stats.options import DEFAULTS, AnalysisOptions
+from fanwise.matrix.stats.data import DEFAULTS, AnalysisOptions, Scored
 from fanwise.matrix.stats.pass_at_k import PassAtK, pass_rates
 from fanwise.matrix.stats.sequential import ContrastVerdict
 from fanwise.matrix.stats.summary import Summary, summarize

@@ -26,17 +26,15 @@ from fanwise.matrix.run.execution import execute
 from fanwise.matrix.simulation.report import end_of as simulated_end
 from fanwise.matrix.simulation.simulate import simulate
 from fanwise.matrix.spec.compile import Compiled, compile_
-from fanwise.matrix.spec.expect import ExpectationSpec
-from fanwise.matrix.spec.matrix_spec import MatrixSpec
+from fanwise.matrix.spec.matrix_spec import ExpectationSpec, MatrixSpec
 from fanwise.matrix.state.expectations import Judge, Judgement
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.recorded_matrix import count_cells, read_matrix
 from fanwise.matrix.state.run_comparison import Side
 from fanwise.matrix.state.versions import BASELINE, find_version
-from fanwise.matrix.stats.options import analysis_options
+from fanwise.matrix.stats.data import analysis_options
 from fanwise.matrix.views.cell_rows import cell_table
-from fanwise.matrix.views.expectations import junit
-from fanwise.matrix.views.text import describe_run, end_of
+from fanwise.matrix.views.text import describe_run, end_of, junit
 from fanwise.specs import Document, End, Opening, Runnable, check
 from fanwise.specs.inputs import Inputs
 from fanwise.specs.system import Assumed, ComparedRun, Preview, Report

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from fanwise.view.in_flight import BusyClock, Flight
 from fanwise.view.run_summary import duration
-from fanwise.view.scales import Linear, Scale, Tick, spanning, spanning_log
+from fanwise.view.scales import Linear, Scale, Tick, spanning_log
 
 COLOURS = 8
 PATH_WIDTH = 1000.0
@@ -31,27 +29,13 @@ class Line(NamedTuple):
     class_: str
 
 
-class Dot(NamedTuple):
-    """A dot of a scatter plot, and where its name goes."""
-
-    name: str
-    class_: str
-    value: float
-    x: float
-    y: float
-    ends: Spot | None
-    """The ends of its interval, in pixels from the top."""
-    side: Spot
-
-
 class Plot(NamedTuple):
-    """Lines and dots over two axes."""
+    """Lines over two axes."""
 
     height: float
     x: Sequence[Tick]
     y: Sequence[Tick]
     lines: Sequence[Line]
-    dots: Sequence[Dot] = ()
 
 
 def colour(place: int | None) -> str:
@@ -104,86 +88,6 @@ def _rise(ordered: Sequence[float], scale: Scale) -> list[Spot]:
         height = down((place + 1) / count, ECDF_HEIGHT)
         points.append((x, height))
     return [*points, (PATH_WIDTH, height)]
-
-
-# -- value against cost ---------------------------------------------------------------------------
-
-SCATTER_HEIGHT = 260.0
-SCATTER_WIDTH = 460.0
-LETTER = 6.2
-SIDES: tuple[Spot, ...] = ((7, -5), (-7, -5), (7, 13), (-7, 13), (7, -17), (-7, -17), (7, 25))
-"""How far from its dot a name begins (or, to the left, ends)."""
-
-Box = tuple[float, float, float, float]
-
-
-class Point(msgspec.Struct, frozen=True):
-    """One group of a scatter plot."""
-
-    name: str
-    class_: str
-    cost: float
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
-def scatter(points: Sequence[Point]) -> Plot:
-    """Cost to the right (logarithmic), value upwards, and a line through those that none beats."""
-    x = spanning_log(point.cost for point in points)
-    ends = [end for p in points for end in (p.value, p.low, p.high) if end is not None]
-    y = spanning(ends, at_least=(0.0, 1.0))
-
-    def level(value: float) -> float:
-        return down(y.place(value), SCATTER_HEIGHT)
-
-    best = [(x.place(p.cost) * PATH_WIDTH, level(p.value)) for p in front(points)]
-    spots = [(x.place(p.cost), level(p.value)) for p in points]
-    sides = label_sides(spots, [len(point.name) for point in points])
-    dots = [
-        Dot(p.name, p.class_, p.value, *spot,
-            None if p.low is None or p.high is None else (level(p.low), level(p.high)), side)
-        for p, spot, side in zip(points, spots, sides, strict=True)
-    ]  # fmt: skip
-    lines = [Line(path(best), "front")] if len(best) > 1 else []
-    return Plot(SCATTER_HEIGHT, x.ticks(), y.ticks(), lines, dots)
-
-
-def front(points: Sequence[Point]) -> list[Point]:
-    """Those that none beats in both, from the cheapest on."""
-    found: list[Point] = []
-    for point in sorted(points, key=lambda each: (each.cost, -each.value)):
-        if not found or point.value > found[-1].value:
-            found.append(point)
-    return found
-
-
-def label_sides(spots: Sequence[Spot], lengths: Sequence[int]) -> list[Spot]:
-    """Where each name goes so that it covers no other name and no dot, if possible.
-
-    The width of the plot is not known; this assumes `SCATTER_WIDTH`, and letters `LETTER` wide.
-    """
-    taken = [(x * SCATTER_WIDTH - 5, y - 5, x * SCATTER_WIDTH + 5, y + 5) for x, y in spots]
-    sides: list[Spot] = []
-    for spot, length in zip(spots, lengths, strict=True):
-        boxes = [(side, _box(spot, side, length)) for side in SIDES]
-        side, box = min(boxes, key=lambda each: sum(_overlap(each[1], other) for other in taken))
-        taken.append(box)
-        sides.append(side)
-    return sides
-
-
-def _box(spot: Spot, side: Spot, length: int) -> Box:
-    x, y, wide = spot[0] * SCATTER_WIDTH + side[0], spot[1] + side[1], length * LETTER
-    left = x if side[0] > 0 else x - wide
-    return left, y - 9, left + wide, y + 2
-
-
-def _overlap(one: Box, two: Box) -> float:
-    wide = min(one[2], two[2]) - max(one[0], two[0])
-    high = min(one[3], two[3]) - max(one[1], two[1])
-    out = max(0.0, one[2] - SCATTER_WIDTH) + max(0.0, -one[0])
-    return max(0.0, wide) * max(0.0, high) + out
 
 
 # -- what was in flight over time -----------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,16 +19,24 @@ from fanwise.core.retry import Retry
 from fanwise.errors import BadSpec, FanwiseError, Problem, UsageError
 from fanwise.kernel.user_call import name_of
 from fanwise.matrix.answers.steps import AnswerStep, Constant, Copy, Function, Prompt, field_of
-from fanwise.matrix.cells.cell import NO_MODEL, Cell, key_begin, key_end, seed_of, whole_key
+from fanwise.matrix.cells.cell import (
+    NO_MODEL,
+    Cell,
+    key_begin,
+    key_end,
+    seed_of,
+    values_by_axis,
+    whole_key,
+)
 from fanwise.matrix.scores.scorers import Called, Compared, Judging, Pattern, Program, Scorer
 from fanwise.matrix.spec.matrix_spec import (
     COMMAND,
+    CellPattern,
     MatrixSpec,
     MatrixStrategySpec,
     PromptSpec,
     ScoreSpec,
 )
-from fanwise.matrix.spec.select_cells import wanted
 from fanwise.models.ask import MODEL_RETRY, worth_a_retry
 from fanwise.models.connect import connect
 from fanwise.models.names import Spec, shown
@@ -36,6 +45,35 @@ from fanwise.models.unconnected import unconnected
 from fanwise.specs import Template, Where, function, system
 from fanwise.specs.answering import AnsweringSystem
 from fanwise.specs.inputs import Input, Inputs
+from fanwise.specs.nearest import did_you_mean
+
+
+def wanted(spec: MatrixSpec, cells: Sequence[Cell], where: Where) -> Sequence[Cell]:
+    """Without those that are excluded and not included. What fits no cell is a typing error."""
+    for kind, matches in (("exclude", spec.exclude), ("include", spec.include)):
+        for number, match in enumerate(matches):
+            if not any(match.fits(cell.axes) for cell in cells):
+                raise where.at(kind, number).bad(f"no cell is like this{_nearest(match, cells)}")
+    if not spec.exclude:
+        return cells
+    left = [cell for cell in cells if _is_left(spec, cell.axes)]
+    if not left:
+        raise where.at("exclude").bad("nothing is left to run")
+    return left
+
+
+def _is_left(spec: MatrixSpec, axes: Mapping[str, str]) -> bool:
+    out = any(each.fits(axes) for each in spec.exclude)
+    return not out or any(each.fits(axes) for each in spec.include)
+
+
+def _nearest(match: CellPattern, cells: Sequence[Cell]) -> str:
+    for axis, values in values_by_axis(cells).items():
+        asked = getattr(match, axis)
+        if not any(fnmatchcase(value, asked) for value in values):
+            return f": there is no {axis} {asked!r}{did_you_mean(asked, values)}"
+    return ""
+
 
 T = TypeVar("T")
 ANSWER = "answer"

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from fanwise.core.run_id import check_run_id
-from fanwise.matrix.spec.expect import ExpectationSpec, check_expectations
-from fanwise.matrix.stats.options import AnalysisOptions, analysis_options
+from fanwise.matrix.stats.data import AnalysisOptions, analysis_options
 from fanwise.models.output import check_schema
 from fanwise.specs import (
     Duration,
@@ -24,16 +23,51 @@ from fanwise.specs import (
     RetrySpec,
     SpecModel,
 )
+from fanwise.specs.model import seconds
 from fanwise.specs.models import MessageSpec
+
+LATENCY, COST, FAILED, NO_WORSE = "latency_p95", "cost", "failed", "no_worse_than"
+RESERVED = (NO_WORSE, COST, LATENCY, FAILED)
+"""Every other name is that of a scorer."""
+
+
+class ExpectationSpec(SpecModel):
+    """One expectation: bounds, or a run that this one shall not be worse than."""
+
+    at_least: float | None = None
+    at_most: Annotated[float, BeforeValidator(seconds)] | None = None
+    """A number; of a latency also `3s`."""
+    run: str | None = None
+    """`NAME@baseline`, or whatever `fanwise compare` takes."""
+    by: float = Field(default=0.0, ge=0)
+    """How much worse is still good enough."""
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+    undecided: Literal["pass", "fail"] = "pass"
+    """What the exit code makes of a verdict that is neither proven nor refuted."""
+    model: str = "*"
+    strategy: str = "*"
+    """Which models and strategies it is about; each of them has to meet it."""
+
+
+def check_expectations(expect: Mapping[str, ExpectationSpec], scorers: Sequence[str]) -> None:
+    """`ValueError` for what cannot be judged."""
+    for name, each in expect.items():
+        wanted = ("run",) if name == NO_WORSE else ("at_most",) if name in RESERVED else (
+            "at_least", "at_most")  # fmt: skip
+        if name not in RESERVED and name not in scorers:
+            known = ", ".join([*scorers, *RESERVED])
+            raise ValueError(f"expect: there is no score {name!r}; it can be of: {known}")
+        bounds = [
+            field for field in ("at_least", "at_most", "run") if getattr(each, field) is not None
+        ]
+        if not bounds or not set(bounds) <= set(wanted):
+            raise ValueError(f"expect: {name} takes {' or '.join(f'`{w}`' for w in wanted)}")
+
 
 AXES = ("model", "strategy", "input", "repeat")
 SCORERS = ("exact", "f1", "regex", "json", "judge", "command", "call")
 COMMAND = "command"
 """A cap of this name bounds the programs that score."""
-OLD_WORDS = (
-    "`axes` and `strategies` are not used any more: write `models`, `inputs` and `repeat` "
-    "(were axes.model, axes.input, axes.repeat) and `prompts` (was strategies) here"
-)
 WORK = ("prompt", "messages", "steps", "call", "constant", "copy")
 
 
@@ -179,13 +213,6 @@ class MatrixSpec(LimitsSpec):
         """Its name, or that of its file, as that of a run."""
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(file).stem).strip("._-")
         return self.name or plain[:64] or "matrix"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _old_words(cls, given: Any) -> Any:
-        if isinstance(given, dict) and ("axes" in given or "strategies" in given):
-            raise ValueError(OLD_WORDS)
-        return given
 
     @field_validator("models", mode="before")
     @classmethod

@@ -18,13 +18,12 @@ from fanwise.core.counts import many
 from fanwise.core.lag import describe_lag, is_notable
 from fanwise.errors import FanwiseError
 from fanwise.matrix.cells.cell import NO_MODEL
-from fanwise.matrix.spec.expect import COST, FAILED, LATENCY, NO_WORSE, ExpectationSpec
+from fanwise.matrix.spec.matrix_spec import COST, FAILED, LATENCY, NO_WORSE, ExpectationSpec
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.run_comparison import CONTROLS, Side, compare_sides
 from fanwise.matrix.stats.compare import Contrast
-from fanwise.matrix.stats.data import Samples, Scored, unit_axis
+from fanwise.matrix.stats.data import AnalysisOptions, Samples, Scored, unit_axis
 from fanwise.matrix.stats.intervals import Estimate, estimate
-from fanwise.matrix.stats.options import AnalysisOptions
 from fanwise.matrix.stats.summary import percentile, summarize
 
 Verdict = Literal["proven", "refuted", "undecided", "not judged"]

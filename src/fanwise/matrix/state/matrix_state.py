@@ -19,8 +19,7 @@ from fanwise.matrix.state.definitions import Definition
 from fanwise.matrix.state.given import Given
 from fanwise.matrix.state.results import CellResult, Score, score_of, scored_cells, unaffordable
 from fanwise.matrix.state.spending import Spending
-from fanwise.matrix.stats.data import Scored
-from fanwise.matrix.stats.options import DEFAULTS, AnalysisOptions
+from fanwise.matrix.stats.data import DEFAULTS, AnalysisOptions, Scored
 from fanwise.matrix.stats.sequential import ContrastVerdict
 
 NotRunReason = Literal["settled", "budget", "not run"]

@@ -17,7 +17,7 @@ from fanwise.matrix.state.given import Given
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.spending import FAN_OUT, Spending
 from fanwise.matrix.state.versions import VERSION, MatrixVersion, find_version
-from fanwise.matrix.stats.options import AnalysisOptions, analysis_options
+from fanwise.matrix.stats.data import AnalysisOptions, analysis_options
 from fanwise.matrix.stats.sequential import ContrastVerdict
 
 PAGE = 200

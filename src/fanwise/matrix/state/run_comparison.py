@@ -17,8 +17,7 @@ import msgspec
 from fanwise.errors import UsageError
 from fanwise.matrix.cells.cell import NO_MODEL
 from fanwise.matrix.stats.compare import Contrast, contrast, corrected
-from fanwise.matrix.stats.data import CellCalls, Scored
-from fanwise.matrix.stats.options import DEFAULTS, AnalysisOptions
+from fanwise.matrix.stats.data import DEFAULTS, AnalysisOptions, CellCalls, Scored
 from fanwise.matrix.stats.summary import GroupSummary, summarize
 
 EXPORT = "Write it with: fanwise export RUN --output FILE.jsonl"

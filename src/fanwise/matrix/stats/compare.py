@@ -17,6 +17,7 @@ more often than the other, `failures` says so: what is left may not be a fair sa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Literal, NamedTuple
@@ -26,8 +27,10 @@ import msgspec
 from fanwise.core.counts import many
 from fanwise.errors import UsageError
 from fanwise.matrix.stats.data import (
+    DEFAULTS,
     INPUT,
     REPEAT,
+    AnalysisOptions,
     Samples,
     Scored,
     axis_names,
@@ -39,7 +42,6 @@ from fanwise.matrix.stats.data import (
     unit_axis,
 )
 from fanwise.matrix.stats.intervals import Estimate, Method, estimate, is_binary
-from fanwise.matrix.stats.options import DEFAULTS, AnalysisOptions
 from fanwise.matrix.stats.paired import Interval, paired_interval, paired_p, tango
 
 Test = Literal["mcnemar", "paired-z", "none"]
@@ -121,12 +123,8 @@ class _Pair(NamedTuple):
 class _Matched(NamedTuple):
     pairs: list[_Pair]
     unit: str
-    only_first: int
-    only_second: int
-    neither: int
-    without_partner: int
-    failed_first: int
-    failed_second: int
+    counts: dict[str, int]
+    """As `Contrast` has them."""
 
 
 def compare(
@@ -192,12 +190,7 @@ def contrast(
         test=test,
         p=p,
         p_holm=p,
-        only_first=matched.only_first,
-        only_second=matched.only_second,
-        neither=matched.neither,
-        without_partner=matched.without_partner,
-        failed_first=matched.failed_first,
-        failed_second=matched.failed_second,
+        **matched.counts,
     )
 
 
@@ -245,18 +238,20 @@ def _match(
                      for value in values)  # fmt: skip
     both = sorted(first.keys() & second.keys())
     unit = unit_axis(first[place] for place in both)
-    pairs, lost = [], {(True, False): 0, (False, True): 0, (False, False): 0}
+    pairs, lost = [], Counter[str]()
     for place in both:
         one = score_of(first[place], scorer, failed_as)
         two = score_of(second[place], scorer, failed_as)
         if one is not None and two is not None:
             pairs.append(_Pair(first[place].axes.get(unit, ""), one, two))
         else:
-            lost[one is not None, two is not None] += 1
-    alone = len(first.keys() ^ second.keys())
-    failed = [sum(side[place].status == "failed" for place in both) for side in (first, second)]
-    missing = lost[True, False], lost[False, True], lost[False, False]
-    return _Matched(pairs, unit, *missing, alone, *failed)
+            one_side = "only_second" if one is None else "only_first"
+            lost["neither" if one is None and two is None else one_side] += 1
+    counts = {name: lost[name] for name in ("only_first", "only_second", "neither")}
+    counts["without_partner"] = len(first.keys() ^ second.keys())
+    for name, side in (("failed_first", first), ("failed_second", second)):
+        counts[name] = sum(side[place].status == "failed" for place in both)
+    return _Matched(pairs, unit, counts)
 
 
 def _differences(pairs: Iterable[_Pair]) -> Samples:

@@ -30,8 +30,7 @@ import msgspec
 
 from fanwise.core.counts import many
 from fanwise.errors import UsageError
-from fanwise.matrix.stats.data import INPUT, mean
-from fanwise.matrix.stats.options import DEFAULTS, AnalysisOptions
+from fanwise.matrix.stats.data import DEFAULTS, INPUT, AnalysisOptions, mean
 from fanwise.matrix.stats.paired import paired_interval
 
 FEW = 10

@@ -15,9 +15,18 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from fanwise.matrix.stats.data import INPUT, REPEAT, Scored, Spot, in_order, score_of, spot
+from fanwise.matrix.stats.data import (
+    DEFAULTS,
+    INPUT,
+    REPEAT,
+    AnalysisOptions,
+    Scored,
+    Spot,
+    in_order,
+    score_of,
+    spot,
+)
 from fanwise.matrix.stats.intervals import Estimate, estimate
-from fanwise.matrix.stats.options import DEFAULTS, AnalysisOptions
 
 
 class PassAtK(msgspec.Struct, frozen=True):

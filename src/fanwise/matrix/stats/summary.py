@@ -2,10 +2,10 @@
 
 Conventions:
 
-- Means, and the share that failed, have intervals that count inputs (`intervals`).
+- Means have intervals that count inputs (`intervals`).
 - Latency is of cells that are done: `ran_s` and `first_token_s`, as the kernel measured them,
-  without queue and backoff. How long failures took is beside it (`failed_ran_s`) and not mixed in:
-  time-outs would raise it and refused keys would lower it. Percentiles are linear between the
+  without queue and backoff. How long failures took is not mixed in: time-outs would raise it and
+  refused keys would lower it. Percentiles are linear between the
   values (numpy's default, type 7); a p99 of few is about their largest, so `n` is with it.
 - Tokens and dollars are of all cells, failed ones too: these are paid for as well. What nobody
   knows is counted and makes the total None, never 0; `usd_known` is what is known of it.
@@ -24,7 +24,8 @@ import msgspec
 from fanwise.core.lag import is_notable
 from fanwise.errors import UsageError
 from fanwise.matrix.stats.data import (
-    Samples,
+    DEFAULTS,
+    AnalysisOptions,
     Scored,
     axis_names,
     compared_axes,
@@ -35,7 +36,6 @@ from fanwise.matrix.stats.data import (
     unit_axis,
 )
 from fanwise.matrix.stats.intervals import Estimate, estimate
-from fanwise.matrix.stats.options import DEFAULTS, AnalysisOptions
 
 
 class Percentiles(msgspec.Struct, frozen=True):
@@ -78,7 +78,6 @@ class GroupSummary(msgspec.Struct, frozen=True):
     failed: int
     waiting: int
     """Cells that did not run; they are in no number but this one and `unscored`."""
-    failure_rate: Estimate
     errors: dict[str, int]
     """How often each error was, the most frequent first."""
     scores: dict[str, ScoreSummary]
@@ -90,14 +89,12 @@ class GroupSummary(msgspec.Struct, frozen=True):
     in_flight: int
     """The most calls in flight when this process was late."""
     first_token_s: Percentiles
-    failed_ran_s: Percentiles
     queued_s: float
     """Seconds that all cells waited for permits."""
     backoff_s: float
     input_tokens: Total
     output_tokens: Total
     usd: Total
-    usd_per_done: float | None
 
     @property
     def notable_lag_s(self) -> float | None:
@@ -207,7 +204,6 @@ def _group(
         done=len(done),
         failed=len(failed),
         waiting=len(planned) - len(cells),
-        failure_rate=_failure_rate(cells, options),
         errors=_errors(failed),
         scores={name: _scores(planned, name, usd, options) for name in scorers},
         cached=sum(cell.cached > 0 for cell in cells),
@@ -221,13 +217,11 @@ def _group(
                 if cell.first_token_s is not None and not cell.cached
             ]
         ),
-        failed_ran_s=percentiles([cell.ran_s for cell in failed if not cell.cached]),
         queued_s=math.fsum(cell.queued_s for cell in cells),
         backoff_s=math.fsum(cell.backoff_s for cell in cells),
         input_tokens=total([cell.input_tokens for cell in cells]),
         output_tokens=total([cell.output_tokens for cell in cells]),
         usd=usd,
-        usd_per_done=_share(usd, len(done)),
     )
 
 
@@ -242,24 +236,10 @@ def _scores(
         mean=estimate(found, unit=unit, options=options),
         unscored=scores.count(None),
         passed=passed,
-        usd_per_pass=_share(usd, passed),
+        usd_per_pass=usd.total / passed if usd.total is not None and passed else None,
     )
-
-
-def _failure_rate(cells: Sequence[Scored], options: AnalysisOptions) -> Estimate:
-    """Clustered too: an input that is too long for a model fails at each repeat."""
-    unit = unit_axis(cells)
-    failures: Samples = {}
-    for cell in cells:
-        failed = float(cell.status == "failed")
-        failures.setdefault(cell.axes.get(unit, ""), []).append(failed)
-    return estimate(failures, unit=unit, options=options)
 
 
 def _errors(failed: Sequence[Scored]) -> dict[str, int]:
     counted = Counter(cell.error or "" for cell in failed)
     return dict(sorted(counted.items(), key=lambda each: (-each[1], each[0])))
-
-
-def _share(usd: Total, count: int) -> float | None:
-    return usd.total / count if usd.total is not None and count else None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -13,9 +14,15 @@ from fanwise.journal.port import RunRecord
 from fanwise.matrix.state.matrix_state import REASONS, MatrixState
 from fanwise.matrix.state.results import digest
 from fanwise.matrix.stats.compare import Contrast, compare
-from fanwise.matrix.stats.data import Scored, axis_values, compared_axes, score_of, scorer_names
+from fanwise.matrix.stats.data import (
+    AnalysisOptions,
+    Scored,
+    axis_values,
+    compared_axes,
+    score_of,
+    scorer_names,
+)
 from fanwise.matrix.stats.intervals import Estimate, is_binary, range_text
-from fanwise.matrix.stats.options import AnalysisOptions
 from fanwise.matrix.stats.pass_at_k import PassAtK, pass_rates
 from fanwise.matrix.stats.sequential import ContrastVerdict
 from fanwise.matrix.stats.summary import GroupSummary, Summary, summarize
@@ -153,8 +160,8 @@ def lines_of(found: MatrixState, analysis: Analysis) -> list[str]:
         hidden = len(analysis.contrasts) - len(shown)
         lines += aligned(_contrast_rows([c for c in analysis.contrasts if c in shown]))
         lines += [f"… and {hidden} more with larger p-values"] if hidden else []
-    if analysis.pass_at_k:
-        lines += ["", *aligned(_pass_rows(analysis.pass_at_k))]
+    for table in pass_tables(analysis.pass_at_k):
+        lines += ["", *aligned(_pass_rows(table))]
     return lines
 
 
@@ -182,16 +189,32 @@ def _contrast_rows(contrasts: Sequence[Contrast]) -> list[list[str]]:
     return rows
 
 
-def _pass_rows(rates: Sequence[PassAtK]) -> list[list[str]]:
-    ks = sorted({each.k for each in rates})
-    found: dict[tuple[str, str, str], dict[int, Estimate]] = {}
-    for each in rates:
-        key = (each.axes["model"], each.axes["strategy"], each.scorer)
-        found.setdefault(key, {})[each.k] = each.estimate
-    rows = [["MODEL", "STRATEGY", "SCORE", *(f"PASS@{k}" for k in ks)]]
-    for key, by_k in found.items():
-        rows.append([*key, *(by_k[k].text() if k in by_k else "-" for k in ks)])
-    return rows
+class PassTable(NamedTuple):
+    """pass@k by one scorer: a row for each model and strategy, a column for each k."""
+
+    scorer: str
+    ks: list[int]
+    rows: Sequence[tuple[str, str, Sequence[Estimate | None]]]
+
+
+def pass_tables(rates: Sequence[PassAtK]) -> Iterator[PassTable]:
+    for scorer, found in groupby(rates, key=lambda each: each.scorer):
+        by_group: dict[tuple[str, str], dict[int, Estimate]] = {}
+        for each in found:
+            group = (each.axes["model"], each.axes["strategy"])
+            by_group.setdefault(group, {})[each.k] = each.estimate
+        ks = sorted({k for by_k in by_group.values() for k in by_k})
+        rows = [(*group, [by_k.get(k) for k in ks]) for group, by_k in sorted(by_group.items())]
+        yield PassTable(scorer, ks, rows)
+
+
+def _pass_rows(table: PassTable) -> list[list[str]]:
+    head = ["MODEL", "STRATEGY", "SCORE", *(f"PASS@{k}" for k in table.ks)]
+    rows = [
+        [model, strategy, table.scorer, *("-" if each is None else each.text() for each in found)]
+        for model, strategy, found in table.rows
+    ]
+    return [head, *rows]
 
 
 def p_text(p: float | None) -> str:

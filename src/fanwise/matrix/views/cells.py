@@ -15,7 +15,7 @@ from fanwise.matrix.cells.cell import Cell
 from fanwise.matrix.state.given import Given
 from fanwise.matrix.state.matrix_state import REASONS, MatrixState, WaitingCell
 from fanwise.matrix.state.results import CellResult
-from fanwise.matrix.views.palette import Palette
+from fanwise.matrix.views.rows import Palette
 from fanwise.matrix.views.text import shown
 
 FIELDS = (

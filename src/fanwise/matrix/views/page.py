@@ -10,26 +10,97 @@ import msgspec
 
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import Journal, RunRecord
+from fanwise.matrix.cells.cell import NO_MODEL
 from fanwise.matrix.state.expectations import Judgement
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.recorded_matrix import read_matrix
 from fanwise.matrix.stats.data import axis_values
-from fanwise.matrix.views.analysis import Analysis, analyse, document_of, lines_of
+from fanwise.matrix.stats.summary import GroupSummary, Total, summarize
+from fanwise.matrix.views.analysis import Analysis, analyse, document_of, lines_of, pass_tables
 from fanwise.matrix.views.cells import cells_data
-from fanwise.matrix.views.expectations import expectation_lines
-from fanwise.matrix.views.header import tiles
-from fanwise.matrix.views.heat import input_map, score_maps
 from fanwise.matrix.views.history import PastVersion, history, score_histories
-from fanwise.matrix.views.palette import Palette
-from fanwise.matrix.views.plots import Lanes, caps_of, cost, latency, read_lanes, timeline
-from fanwise.matrix.views.rows import families, forests, pass_tables, verdict_rows
-from fanwise.matrix.views.tables import late_lines, usd_text
+from fanwise.matrix.views.plots import Lanes, caps_of, latency, read_lanes, timeline
+from fanwise.matrix.views.rows import (
+    Palette,
+    families,
+    forests,
+    input_map,
+    verdict_rows,
+)
+from fanwise.matrix.views.tables import judges_text, late_lines, usd_text
+from fanwise.matrix.views.text import expectation_lines
 from fanwise.specs.system import Report
-from fanwise.view.formats import money
+from fanwise.view.formats import duration_text, money
 from fanwise.view.geometry import pauses_text, time_axis
-from fanwise.view.html import Section, Templates
+from fanwise.view.html import Section, Templates, Tile
 from fanwise.view.in_flight import busy_clock
-from fanwise.view.run_summary import shown_status
+from fanwise.view.run_summary import duration, shown_status
+
+
+def tiles(found: MatrixState, analysis: Analysis) -> Iterator[Tile]:
+    """What people ask for first."""
+    whole = analysis.summary.whole
+    waiting = len(found.waiting)
+    yield Tile("cells", f"{len(found.results) + waiting:,}", _axes(analysis))
+    share = f"{whole.failed / whole.n:.1%} of those that ended" if whole.n else ""
+    yield Tile("failed", f"{whole.failed:,}", share, bad=whole.failed > 0)
+    if waiting:
+        settled = len(found.left_out)
+        about = f"{settled:,} not needed: settled" if settled else ""
+        yield Tile("not run", f"{waiting:,}", about, bad=waiting > settled)
+    asked = _without_controls(found)
+    yield from _scores(asked, analysis, all_cells=asked.n == whole.n)
+    if asked.ran_s.p50 is not None:
+        p90 = "" if asked.ran_s.p90 is None else f"p90 {duration_text(asked.ran_s.p90)}"
+        yield Tile("median time", duration_text(asked.ran_s.p50), p90)
+    calls = sum(each.calls for each in found.results)
+    ran = sum(each.ran_s for each in found.results)
+    yield Tile("calls", f"{calls:,}", f"{duration(ran)} in all")
+    yield Tile("tokens", f"{_many(whole.input_tokens)} / {_many(whole.output_tokens)}", "in / out")
+    judges = judges_text(found.results, money)
+    about = f"and {judges} for judges" if judges else ""
+    yield Tile("dollars", usd_text(whole.usd, money), about)
+
+
+def _without_controls(found: MatrixState) -> GroupSummary:
+    """These have no model, and say nothing of one."""
+    cells = [each for each in found.scored if each.axes["model"] != NO_MODEL]
+    return summarize(cells or found.scored, by=[], options=found.options).whole
+
+
+def _scores(asked: GroupSummary, analysis: Analysis, *, all_cells: bool) -> Iterator[Tile]:
+    """The mean of each scorer."""
+    for name in analysis.scorers:
+        score = asked.scores.get(name)
+        if score is not None and score.mean.value is not None:
+            about = "mean of all" if all_cells else "mean of all but controls"
+            if score.unscored:
+                about = f"{score.unscored:,} of {score.mean.n + score.unscored:,} missing"
+            yield Tile(name, f"{score.mean.value:.3f}", about, bad=score.unscored > 0)
+
+
+def _axes(analysis: Analysis) -> str:
+    names = (("model", "models"), ("strategy", "strategies"), ("input", "inputs"))
+    counts = [len({c.axes[axis] for c in analysis.cells} - {NO_MODEL}) for axis, _ in names]
+    return ", ".join(
+        f"{count:,} {one if count == 1 else several}"
+        for count, (one, several) in zip(counts, names, strict=True)
+    )
+
+
+def _many(total: Total) -> str:
+    if total.total is None:
+        return f"≥ {_short(total.known)}" if total.known else "?"
+    return _short(total.total)
+
+
+def _short(count: float) -> str:
+    if count >= 10_000_000:
+        return f"{count / 1e6:.0f}M"
+    if count >= 1_000_000:
+        return f"{count / 1e6:.1f}M"
+    return f"{count / 1e3:.0f}k" if count >= 10_000 else f"{count:,.0f}"
+
 
 MOST_ERRORS = 50
 
@@ -93,21 +164,17 @@ def _results(templates: Templates, analysis: Analysis, palette: Palette) -> Iter
     )
     if analysis.scorers:
         yield section("scores", "Scores", forests=forests(analysis))
-        strategies = axis_values(analysis.cells, "strategy")
-        yield section("heat", "Heat map", maps=score_maps(analysis, palette), strategies=strategies)
     if analysis.verdicts:
         yield section("verdicts", "Verdicts", verdicts=verdict_rows(analysis, palette))
     if analysis.contrasts:
         yield section("paired", "Paired", families=families(analysis, palette))
     if analysis.pass_at_k:
-        yield section("pass", "pass@k", tables=pass_tables(analysis))
+        yield section("pass", "pass@k", tables=pass_tables(analysis.pass_at_k))
     if analysis.scorers:
         yield section("inputs", "Inputs", inputs=input_map(analysis))
     groups = analysis.by("model")
     plot, late = latency(analysis, palette), late_lines(groups)
     yield section("latency", "Latency", plot=plot, groups=groups, late=late)
-    if analysis.scorers:
-        yield section("cost", "Cost", plots=cost(analysis, palette))
     if analysis.summary.whole.errors:
         errors = list(analysis.summary.whole.errors.items())[:MOST_ERRORS]
         yield section("errors", "Errors", errors=errors)

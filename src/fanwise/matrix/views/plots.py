@@ -1,8 +1,8 @@
-"""How long cells took, what a score costs, and what ran when."""
+"""How long cells took, and what ran when."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fanwise.core.counts import many
@@ -10,10 +10,9 @@ from fanwise.journal.port import Journal
 from fanwise.matrix.cells.cell import NO_MODEL
 from fanwise.matrix.state.spending import FAN_OUT
 from fanwise.matrix.stats.data import Scored
-from fanwise.matrix.stats.summary import GroupSummary
 from fanwise.matrix.views.analysis import Analysis
-from fanwise.matrix.views.palette import Palette
-from fanwise.view.geometry import Lane, Plot, Point, colour, ecdf, lane, scatter
+from fanwise.matrix.views.rows import Palette
+from fanwise.view.geometry import Lane, Plot, colour, ecdf, lane
 from fanwise.view.in_flight import BusyClock, Span, in_flight
 
 PARTS = 300
@@ -33,35 +32,6 @@ def latency(analysis: Analysis, palette: Palette) -> Plot | None:
 
 def _has_model(cell: Scored) -> bool:
     return cell.axes["model"] != NO_MODEL
-
-
-def cost(analysis: Analysis, palette: Palette) -> Iterator[tuple[str, Plot]]:
-    """The first scorer against dollars and seconds, a dot for each group."""
-    for title, cost_of in (
-        ("dollars for 1,000 cells (logarithmic)", _usd),
-        ("median seconds for a cell (logarithmic)", _median),
-    ):
-        points = list(_points(analysis, palette, cost_of))
-        if points:
-            yield title, scatter(points)
-
-
-def _points(
-    analysis: Analysis, palette: Palette, cost_of: Callable[[GroupSummary], float | None]
-) -> Iterator[Point]:
-    for group in analysis.groups:
-        mean, spent = group.scores[analysis.scorers[0]].mean, cost_of(group)
-        if mean.value is not None and spent:
-            class_ = palette[group.axes["model"]]
-            yield Point(group.axes["strategy"], class_, spent, mean.value, mean.low, mean.high)
-
-
-def _usd(group: GroupSummary) -> float | None:
-    return None if group.usd.total is None else 1000 * group.usd.total / group.n
-
-
-def _median(group: GroupSummary) -> float | None:
-    return group.ran_s.p50 if group.axes["model"] != NO_MODEL else None
 
 
 # -- the timeline ---------------------------------------------------------------------------------

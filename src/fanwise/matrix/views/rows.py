@@ -2,17 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
+from fanwise.matrix.cells.cell import NO_MODEL
 from fanwise.matrix.stats.compare import Contrast
+from fanwise.matrix.stats.data import Scored, mean, natural, score_of
 from fanwise.matrix.stats.intervals import Estimate, range_text
 from fanwise.matrix.stats.sequential import ContrastVerdict
 from fanwise.matrix.stats.summary import GroupSummary
 from fanwise.matrix.views.analysis import Analysis, p_text, verdict_text
-from fanwise.matrix.views.palette import Palette
+from fanwise.view.formats import DASH
+from fanwise.view.geometry import colour
 from fanwise.view.scales import Linear, spanning
+
+MOST = 100
+"""Inputs in the map: with more, people want the hard ones, and find the others among the cells."""
+MANY_COLUMNS = 8
+
+Group = tuple[str, str]
+
+
+class Heat(NamedTuple):
+    value: float | None
+    title: str
+    mark: str
+    """Shown instead of a value."""
+    data: Mapping[str, str]
+    """Attributes for the page's script."""
+
+
+class HeatMap(NamedTuple):
+    """A heat map; None is a cell with nothing in it."""
+
+    caption: str
+    scale: Linear
+    rows: list[tuple[str, list[Heat | None]]]
+
+
+class InputMap(NamedTuple):
+    """Inputs down, models and strategies across, the hardest input first."""
+
+    map: HeatMap
+    models: list[tuple[str, int]]
+    """Each with its number of strategies."""
+    strategies: list[str]
+    """One for each column."""
+    many: bool
+
+
+def input_map(analysis: Analysis) -> InputMap:
+    """For the first scorer."""
+    scorer = analysis.scorers[0]
+    by_input: dict[str, dict[Group, list[Scored]]] = {}
+    for cell in analysis.cells:
+        group = (cell.axes["model"], cell.axes["strategy"])
+        by_input.setdefault(cell.axes["input"], {}).setdefault(group, []).append(cell)
+    groups = sorted({group for found in by_input.values() for group in found})
+    hardest = sorted(by_input, key=lambda name: (_ease(by_input[name], scorer), natural(name)))
+    rows = [
+        (name, [_input_heat(name, each, by_input[name].get(each), analysis) for each in groups])
+        for name in hardest[:MOST]
+    ]
+    values = [heat.value for _, row in rows for heat in row if heat and heat.value is not None]
+    left = len(hardest) - len(rows)
+    which = f"the {len(rows)} hardest of {len(hardest):,} inputs" if left else "the hardest first"
+    drawn = HeatMap(f"{scorer} by input, {which}", spanning(values, at_least=(0.0, 1.0)), rows)
+    models = [(model, len(list(same))) for model, same in groupby(groups, key=lambda g: g[0])]
+    return InputMap(drawn, models, [each for _, each in groups], len(groups) > MANY_COLUMNS)
+
+
+def _ease(found: Mapping[Group, list[Scored]], scorer: str) -> float:
+    """The mean over groups; a failed cell is as hard as a wrong one here."""
+    scores = [
+        mean([score_of(cell, scorer, 0.0) or 0.0 for cell in cells]) for cells in found.values()
+    ]
+    return round(mean(scores), 9)
+
+
+def _input_heat(
+    name: str, group: Group, cells: list[Scored] | None, analysis: Analysis
+) -> Heat | None:
+    if cells is None:
+        return None
+    found = [score_of(cell, analysis.scorers[0], analysis.failed_as) for cell in cells]
+    scores = [score for score in found if score is not None]
+    failed = sum(cell.status == "failed" for cell in cells)
+    value, mark = mean(scores) if scores else None, "failed" if failed else DASH
+    axes = {"input": name, "model": group[0], "strategy": group[1]}
+    title = f"{', '.join(axes.values())}: {len(scores)} scored"
+    title += f", {failed} failed" if failed else ""
+    return Heat(value, title, mark, {f"data-{axis}": text for axis, text in axes.items()})
+
+
+NO_MODEL_TEXT = "no model"
+
+
+class Palette:
+    """By the models of a matrix; a cell without one has no colour.
+
+    Names are shown without their parameters (`sim:slow?median_s=4`) as long as that is no other's.
+    """
+
+    def __init__(self, models: Iterable[str]) -> None:
+        named = [model for model in dict.fromkeys(models) if model != NO_MODEL]
+        short = {model: model.partition("?")[0] for model in named}
+        counts = Counter(short.values())
+        self._texts = {m: text if counts[text] == 1 else m for m, text in short.items()}
+        self._classes = {model: colour(place) for place, model in enumerate(named)}
+
+    def __getitem__(self, model: str) -> str:
+        return self._classes.get(model, colour(None))
+
+    def text(self, model: str) -> str:
+        """As people read it; what is no model (a strategy, say) is as it is."""
+        return NO_MODEL_TEXT if model == NO_MODEL else self._texts.get(model, model)
+
+    @property
+    def classes(self) -> Iterable[str]:
+        return self._classes.values()
+
+    @property
+    def legend(self) -> list[tuple[str, str]]:
+        return [(self.text(model), class_) for model, class_ in self._classes.items()]
+
 
 ALPHA = 0.05
 
@@ -102,22 +217,3 @@ def verdict_rows(
         )
         for each in analysis.verdicts
     ]
-
-
-class PassTable(NamedTuple):
-    """pass@k by one scorer: a row for each model and strategy, a column for each k."""
-
-    scorer: str
-    ks: list[int]
-    rows: Sequence[tuple[str, str, Sequence[Estimate | None]]]
-
-
-def pass_tables(analysis: Analysis) -> Iterator[PassTable]:
-    for scorer, found in groupby(analysis.pass_at_k, key=lambda each: each.scorer):
-        by_group: dict[tuple[str, str], dict[int, Estimate]] = {}
-        for each in found:
-            group = (each.axes["model"], each.axes["strategy"])
-            by_group.setdefault(group, {})[each.k] = each.estimate
-        ks = sorted({k for by_k in by_group.values() for k in by_k})
-        rows = [(*group, [by_k.get(k) for k in ks]) for group, by_k in sorted(by_group.items())]
-        yield PassTable(scorer, ks, rows)

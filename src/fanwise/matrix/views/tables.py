@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from fanwise.core.lag import describe_lag
 from fanwise.matrix.state.results import CellResult
-from fanwise.matrix.stats.data import Scored, scorer_names
-from fanwise.matrix.stats.options import AnalysisOptions
+from fanwise.matrix.stats.data import AnalysisOptions, Scored, scorer_names
 from fanwise.matrix.stats.summary import GroupSummary, ScoreSummary, Total, summarize, total
 
 GROUP = ("model", "strategy")
