@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 # The other versions that make test-all tries, each in a virtual environment of its own.
-PYTHONS ?= 3.12 3.13
+PYTHONS ?= 3.12 3.13 3.14
 BIN := .venv/bin
 # One more than there are cores: many tests wait for processes of their own.
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
@@ -28,13 +28,17 @@ help:  ## this list
 
 setup: .venv/.ready  ## a virtual environment with all that is needed, from uv.lock
 
-run: setup  ## the main job: two prompts compared on a model that runs here; no key, minutes
+run: setup  ## the main job: two prompts compared on a model that runs here; no key, a minute
 	@$(BIN)/fanwise pull smollm2
+	@echo "Asking the model 48 questions: examples/matrix.yaml" >&2
 	@# Cells that failed are a 1, and part of the report. The next time they are tried again.
 	@# The run has printed its table: of the report, only the place is told.
 	@code=0; $(BIN)/fanwise run examples/matrix.yaml --rerun failed || code=$$?; \
 	if test $$code -le 1; then $(BIN)/fanwise report words --output .fanwise/words.html > /dev/null || exit; \
-	  echo "To look at it in the browser: $(BIN)/fanwise view words" >&2; fi; \
+	  echo "To try next:" >&2; \
+	  echo "  $(BIN)/fanwise view words                      watch it in the browser" >&2; \
+	  echo "  edit a prompt in examples/matrix.yaml, make run   only the changed cells are asked" >&2; \
+	  echo "  $(BIN)/fanwise show words --items              every question and answer" >&2; fi; \
 	exit $$code
 
 test: checks unit  ## all checks, and the tests without the slow ones: five minutes on two cores

@@ -149,6 +149,18 @@ def _summary(text: str) -> str:
     return f": {plain}" if plain else ""
 
 
+def write_schemas(html: Path) -> None:
+    """The JSON schema of every kind of file, at the address that files name."""
+    from fanwise.specs.registry import system
+    from fanwise.system_names import BUILT_IN
+
+    (html / "schemas").mkdir()
+    for name in BUILT_IN:
+        found: Any = system(name)
+        schema = found.schema()
+        (html / "schemas" / f"{name}.json").write_text(json.dumps(schema, indent=1))
+
+
 # -- commands --------------------------------------------------------------------------------------
 
 
@@ -161,6 +173,7 @@ def build(folder: Path = SITE) -> Path:
     for path in html.rglob("*.html"):
         path.write_text(accessible(path.read_text()))
     write_plain(html)
+    write_schemas(html)
     return html
 
 

@@ -39,9 +39,14 @@ PAGES = [
     ROOT / "README.md",
     *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name != "reference"),
 ]
-LONG = [ROOT / "README.md"] + [
+LONG = [
+    ROOT / "docs" / f"{name}.md" for name in ("recipes/commands", "start/tour", "start/tutorial")
+] + [
     ROOT / "docs" / "guides" / f"{name}.md"
     for name in (
+        "ci",
+        "compare-prompts",
+        "refactor-with-agents",
         "sampling",
         "matrix",
         "matrix-results",

@@ -28,3 +28,21 @@ def test_long_outputs_are_where_the_guide_says() -> None:
 def test_a_command_has_the_grace_that_the_guide_says() -> None:
     text = (DOCS / "guides" / "command-line.md").read_text()
     assert f"gets SIGTERM, and after {GRACE_S:g} seconds SIGKILL" in text
+
+
+def test_the_messages_of_the_troubleshooting_page_are_those_of_the_code() -> None:
+    """Each quoted message, up to its first number, stands in the source."""
+    text = (DOCS / "troubleshooting.md").read_text()
+    quoted = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    messages = [each for cell in quoted for each in re.findall(r"`([^`]+)`", cell)]
+    assert len(messages) > 20
+    files = [DOCS.parent / "Makefile", *(DOCS.parent / "src" / "fanwise").rglob("*.py")]
+    source = "".join(path.read_text() for path in files)
+    joined = re.sub(r'"\s*\n?\s*f?"', "", source)
+    missing = [m for m in messages if not _is_said(m, joined)]
+    assert missing == []
+
+
+def _is_said(message: str, source: str) -> bool:
+    parts = re.split(r"[\d.]+|OPENAI_API_KEY|usd", message)
+    return all(part.strip(" :,") in source for part in parts)

@@ -80,6 +80,39 @@ def test_versions_stand_beside_each_other_and_the_newest_is_the_latest(tmp_path:
     assert "url=latest/" in (folder / "index.html").read_text()
 
 
+def test_the_readme_is_short_and_its_links_work_on_a_package_index() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert len(readme.splitlines()) <= 150
+    links = re.findall(r"\]\(([^)]+)\)|(?:src|srcset)=\"([^\"]+)\"", readme)
+    wrong = []
+    for link in (one or other for one, other in links):
+        page = urldefrag(link)[0]
+        for base, folder in _PLACES.items():
+            if page.startswith(base):
+                rest = page.removeprefix(base)
+                names = [rest, f"{rest.rstrip('/')}.md", f"{rest}index.md"]
+                exists = rest == "llms.txt" or any((folder / name).is_file() for name in names)
+                wrong += [] if exists else [link]
+                break
+        else:
+            wrong.append(link)
+    assert wrong == []
+
+
+_PLACES = {
+    CONFIG["site_url"]: DOCS,
+    f"{CONFIG['repo_url']}/blob/main/": ROOT,
+    "https://raw.githubusercontent.com/fanwise/fanwise/main/": ROOT,
+}
+"""Where addresses that the README may name lead to, in this repository."""
+
+
+def test_the_package_names_the_same_addresses_as_the_site() -> None:
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+    assert urls["Documentation"] == CONFIG["site_url"]
+    assert urls["Source"] == CONFIG["repo_url"]
+
+
 # -- the built site --------------------------------------------------------------------------------
 
 
@@ -170,6 +203,16 @@ def browser() -> Iterator[Any]:
 QUESTIONS = {
     "resume after crash": "guides/command-line",
     "requests per minute": "guides/caps-and-rates",
+    "too many requests": "troubleshooting",
+    "share api key": "guides/share-a-key",
+    "compare two prompts": "guides/compare-prompts",
+    "windows": "start/install",
+    "ollama": "providers",
+    "budget dollars": "recipes/runs",
+    "notebook": "recipes/runs",
+    "github ci": "guides/ci",
+    "agents refactor": "guides/refactor-with-agents",
+    "json schema editor": "reference/file-formats",
 }
 """What a newcomer types into the search, and the page that answers."""
 

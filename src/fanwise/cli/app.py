@@ -44,7 +44,7 @@ HELP = """Run work in parallel, within limits, and get every result back: in ord
 """
 
 COMMANDS = (
-    "map", "run", "check", "simulate", "sample", "optimize", "split", "score",
+    "map", "run", "check", "schema", "simulate", "sample", "optimize", "split", "score",
     "runs", "show", "resume", "cancel", "caps", "export", "report", "compare", "baseline", "graph",
     "pull", "view", "journal",
 )  # fmt: skip

@@ -18,6 +18,7 @@ from typing import Any, Generic, Literal, Self, TypeVar, overload
 
 import msgspec
 
+from fanwise.core.notebook import html_table
 from fanwise.core.stats import Stats
 from fanwise.errors import NotOk, UsageError, one_line
 
@@ -173,6 +174,14 @@ class Outcomes(Sequence[Outcome[T]], Generic[T]):
         counts = Counter(outcome.status for outcome in self._outcomes)
         inside = ", ".join(f"{n} {status}" for status, n in counts.items())
         return f"<Outcomes: {inside or 'none'}>"
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (each.key, each.status, each.value if each.ok else each.error, f"{each.ran_s:.2f}")
+            for each in self._outcomes
+        )
+        names = ("key", "status", "value or error", "seconds")
+        return html_table(repr(self)[1:-1], names, rows, len(self))
 
     @property
     def ok(self) -> bool:

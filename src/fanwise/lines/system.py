@@ -35,6 +35,13 @@ class LinesSystem:
         spec, file = read_map_file(document, KEY)
         return RunnableLines(spec, file=file)
 
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of its files."""
+        from fanwise.lines.spec.map_file import MapFields
+        from fanwise.specs.schema import schema_of
+
+        return schema_of(MapFields, self.name)
+
     def from_command_line(
         self, command: Sequence[str], fd: int, *, quiet: bool = False, **options: Any
     ) -> RunnableLines:

@@ -12,6 +12,7 @@ import msgspec
 from fanwise.core.budget import Budget, BudgetLike
 from fanwise.core.caps import Caps, CapsLike
 from fanwise.core.counts import many
+from fanwise.core.notebook import html_lines
 from fanwise.core.retry import RetryLike
 from fanwise.core.stats import Stats
 from fanwise.errors import NotOk
@@ -28,11 +29,12 @@ from fanwise.matrix.spec.matrix_spec import MatrixSpec
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.results import CellResult, digest, scored_cells
 from fanwise.matrix.stats.compare import Contrast, compare
-from fanwise.matrix.stats.data import DEFAULTS, AnalysisOptions, Scored
+from fanwise.matrix.stats.data import DEFAULTS, AnalysisOptions, Scored, scorer_names
 from fanwise.matrix.stats.pass_at_k import PassAtK, pass_rates
 from fanwise.matrix.stats.sequential import ContrastVerdict
 from fanwise.matrix.stats.summary import Summary, summarize
-from fanwise.matrix.views.tables import summary_lines
+from fanwise.matrix.views.conclusion import conclusion
+from fanwise.matrix.views.tables import group_lines, groups_of, summary_lines
 from fanwise.models.connect import ModelLike
 from fanwise.models.names import Spec, split
 from fanwise.models.port import Options
@@ -194,6 +196,11 @@ class MatrixResult(msgspec.Struct, frozen=True, kw_only=True):
         told += [self.short] if self.short else []
         told += [f"the first: {each.error}" for each in unanswered[:1]]
         raise NotOk("; ".join(told), self)
+
+    def _repr_html_(self) -> str:
+        cells = self._scored
+        lines = group_lines(groups_of(cells, self.options), scorer_names(cells))
+        return html_lines([*lines, "", *conclusion(cells, self.options)])
 
     @property
     def digest(self) -> str:

@@ -186,6 +186,12 @@ class MatrixSystem:
         junit_file = options.pop("junit", None)
         return RunnableMatrix(document, asked=CellChoice(**options), junit=junit_file)
 
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of its files."""
+        from fanwise.specs.schema import schema_of
+
+        return schema_of(MatrixSpec, self.name)
+
     def preview(self, document: Document) -> Preview:
         return preview(document, KEY)
 

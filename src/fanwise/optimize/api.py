@@ -8,6 +8,7 @@ from typing import Any, Self, Unpack
 
 import msgspec
 
+from fanwise.core.notebook import html_lines
 from fanwise.core.retry import RetryLike
 from fanwise.core.stats import Stats
 from fanwise.errors import NotOk, UsageError
@@ -66,6 +67,9 @@ class OptimizeResult(msgspec.Struct, frozen=True, kw_only=True):
         told = [f"{name}: {why}" for name, why in self.failures.items()]
         told += [each for each in (self.short, self.problem) if each]
         raise NotOk("; ".join(told[:3]) or "no candidate was proven faster", self)
+
+    def _repr_html_(self) -> str:
+        return html_lines(table_lines(self.verdicts))
 
     def verdict(self, name: str) -> CandidateVerdict:
         """The verdict on a candidate, by its name; `LookupError` if there is none."""

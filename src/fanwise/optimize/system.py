@@ -129,6 +129,12 @@ class OptimizeSystem:
         """What would run, which candidates apply, and what is missing."""
         return RunnableOptimize(document).preview()
 
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of its files."""
+        from fanwise.specs.schema import schema_of
+
+        return schema_of(OptimizeSpec, self.name)
+
     def resume(self, spec: Mapping[str, Any], **options: Any) -> Runnable:
         """What the journal kept of it. What shall become of the winner is asked anew."""
         given = msgspec.convert(spec["candidates"], list[Candidate])

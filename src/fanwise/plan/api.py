@@ -8,6 +8,7 @@ from typing import Any, Self, Unpack
 
 import msgspec
 
+from fanwise.core.notebook import html_lines
 from fanwise.core.retry import Retry, RetryLike, as_retry
 from fanwise.core.stats import Stats
 from fanwise.errors import NotOk, UsageError
@@ -63,6 +64,9 @@ class PlanResult(msgspec.Struct, frozen=True, kw_only=True):
         failed = len(self.failures)
         told = [f"{failed} of {len(self.leaves)} sub-plans are not done"] if failed else []
         raise NotOk("; ".join([*told, *self.notes[:1]]) or "the result is in doubt", self)
+
+    def _repr_html_(self) -> str:
+        return html_lines([*self.output, *self.notes])
 
     @property
     def leaves(self) -> Sequence[LeafState]:

@@ -200,6 +200,12 @@ class PlanSystem:
         """What would run, and how good the split is."""
         return RunnablePlan(document).preview()
 
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of its files."""
+        from fanwise.specs.schema import schema_of
+
+        return schema_of(PlanSpec, self.name)
+
     def resume(self, spec: Mapping[str, Any], **options: Any) -> Runnable:
         """What the journal kept of it. What shall become of the result is asked anew."""
         chosen = PlanRunOptions.of(**{**spec.get("asked", {}), **options})

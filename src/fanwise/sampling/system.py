@@ -206,6 +206,12 @@ class SampleSystem:
     def runnable(self, document: Document) -> Runnable:
         return RunnableSample(document, None, literal=False)
 
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of its files."""
+        from fanwise.specs.schema import schema_of
+
+        return schema_of(SampleSpec, self.name)
+
     def resume(self, spec: Any) -> Runnable:
         inputs = None if spec["inputs"] is None else Inputs.again(spec["inputs"])
         return RunnableSample(Document.again(spec), inputs, literal=spec["literal"])

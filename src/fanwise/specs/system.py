@@ -232,6 +232,9 @@ class System(Protocol):
     With a method `count(journal, run)`, `show` and `runs` count what users do (cells, sub-plans)
     instead of items, also of a run that was killed; of one that has ended, `End.counts` is used.
 
+    With a method `schema()`, `fanwise schema` prints what it returns; `schema_of` in
+    `fanwise.specs.schema` makes a JSON schema of the model that checks its files.
+
     fanwise imports a third-party system to learn its options, so keep its module light: import
     what is heavy in the methods that need it.
     """

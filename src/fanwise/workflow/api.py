@@ -11,6 +11,7 @@ import msgspec
 
 from fanwise.core.budget import BudgetLike
 from fanwise.core.caps import CapsLike
+from fanwise.core.notebook import html_table
 from fanwise.core.retry import Retry, RetryLike, as_retry
 from fanwise.core.stats import Stats
 from fanwise.errors import NotOk, UsageError
@@ -52,6 +53,10 @@ class WorkflowResult(msgspec.Struct, frozen=True, kw_only=True):
     notes: Sequence[str] = ()
     """Remarks for the user."""
     stats: Stats = Stats()
+
+    def _repr_html_(self) -> str:
+        rows = ((path, each.status, each.error) for path, each in self.steps.items())
+        return html_table(self.status, ("step", "status", "error"), rows, len(self.steps))
 
     def require(self) -> Self:
         """The result itself; `NotOk` if it is not `ok`."""

@@ -37,6 +37,12 @@ class WorkflowSystem:
 
         return plan(document, RunOptions(**options))
 
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of its files."""
+        from fanwise.workflow.spec.schema import workflow_schema
+
+        return workflow_schema()
+
     def resume(self, spec: Mapping[str, Any], **options: Any) -> Runnable:
         """What the journal kept of it."""
         from fanwise.workflow.run.options import RunOptions

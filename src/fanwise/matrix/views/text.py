@@ -16,6 +16,7 @@ from fanwise.matrix.state.results import CellResult, Score, digest
 from fanwise.matrix.stats.data import scorer_names
 from fanwise.matrix.stats.sequential import ContrastVerdict
 from fanwise.matrix.views.analysis import not_run_lines, verdict_lines, verdict_text
+from fanwise.matrix.views.conclusion import conclusion
 from fanwise.matrix.views.tables import (
     aligned,
     group_lines,
@@ -86,6 +87,8 @@ def end_of(done: MatrixState, judgements: Sequence[Judgement] = ()) -> End:
     groups = groups_of(scored, done.options)
     lines = group_lines(groups, scorer_names(scored)) + judges_lines(found)
     notes = _notes(done) + late_lines(groups)
+    told = conclusion(scored, done.options)
+    lines += ["", *told] if told else []
     lines += ["", *expectation_lines(judgements)] if judgements else []
     notes += _undecided(judgements)
     code = exit_code(done, judgements)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import msgspec
 
+from fanwise.core.notebook import html_table
 from fanwise.core.outcome import Attempt
 from fanwise.core.stats import Stats
 from fanwise.errors import SamplingFailed
@@ -89,6 +90,14 @@ class SampleResult(msgspec.Struct, Generic[V_co], frozen=True, kw_only=True):
         what = f"none of {len(self.samples)} samples is valid; the best: {'; '.join(reasons)}"
         errors = BaseExceptionGroup("errors of chains", self.errors) if self.errors else None
         raise SamplingFailed(what, reasons, self) from errors
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (each.id, "valid" if each.valid else "; ".join(each.failures), each.text)
+            for each in self.samples
+        )
+        caption = f"sample {self.sample.id}: {'valid' if self.ok else 'not valid'}"
+        return html_table(caption, ("sample", "verdict", "text"), rows, len(self.samples))
 
     def parsed(self, type_: type[T]) -> T:
         """The value as a type, where the call asked for none."""

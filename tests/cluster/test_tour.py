@@ -1,4 +1,4 @@
-"""What the README and the examples show, with `--on ray` and nothing else changed."""
+"""What the tour and the examples show, with `--on ray` and nothing else changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
+TOUR = (ROOT / "docs" / "start" / "tour.md").read_text()
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray has no wheel here"),
@@ -27,8 +27,8 @@ def fanwise(folder: Path, *args: str, lines: str = "") -> subprocess.CompletedPr
 
 
 def test_the_command_that_kills_its_parent_ends_a_worker_and_not_the_run(tmp_path: Path) -> None:
-    """On workers, the `kill -9` of the README's example ends one of them: no resume is needed."""
-    script = re.search(r"work\.sh <<'END'\n((?:> .*\n)+?)> END", README)
+    """On workers, the `kill -9` of the tour's example ends one of them: no resume is needed."""
+    script = re.search(r"work\.sh <<'END'\n((?:> .*\n)+?)> END", TOUR)
     assert script is not None and "kill -9" in script[1]
     (tmp_path / "work.sh").write_text(script[1].replace("> ", ""))
     args = ("map", "--cap", "3", "--run", "demo", "--on", "ray", "--", "sh", "work.sh", "{}")
@@ -41,8 +41,8 @@ def test_the_command_that_kills_its_parent_ends_a_worker_and_not_the_run(tmp_pat
     assert [each["kind"] for each in shown["events"]].count("worker_gone") == 1
 
 
-def test_the_matrix_of_the_readme_comes_to_the_same(tmp_path: Path) -> None:
-    file = re.search(r"```yaml file=sentiment.yaml\n(.*?)```", README, re.S)
+def test_the_matrix_of_the_tour_comes_to_the_same(tmp_path: Path) -> None:
+    file = re.search(r"```yaml file=sentiment.yaml\n(.*?)```", TOUR, re.S)
     assert file is not None
     (tmp_path / "sentiment.yaml").write_text(file[1])
     found = []
