@@ -149,8 +149,8 @@ async def _get(endpoint: Endpoint, url: str) -> Any:
 
 def open_model(spec: Spec) -> LocalModel:
     """`local:smollm2`, `local:PATH`, each with `?slots=4&ctx=4096&threads=2` if need be."""
-    place = place_of(spec)
     if find_spec("xllamacpp") is None:
         raise ModelNotReady(spec.name, "xllamacpp is not installed", None, EXTRA)
+    place = place_of(spec)
     import_sdk(spec.name, LocalModel.provider, None, EXTRA)
     return LocalModel(spec.name, place, spec.price, spec.schema_mode)
