@@ -100,7 +100,7 @@ format: setup  ## let ruff rewrite what it can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-release: setup  ## build, check the wheel in an empty environment, cut the changelog, tag: VERSION=0.2.0
+release: setup  ## build, test the wheel on each Python that is here, cut the changelog, tag: VERSION=0.2.0
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/release.py $(VERSION)
 
 clean:  ## remove the virtual environment and caches

@@ -1,6 +1,8 @@
-"""Build a release, check its wheel in an empty environment, cut the changelog, commit and tag.
+"""Build a release, test its wheel in empty environments, cut the changelog, commit and tag.
 
-`make release VERSION=0.2.0`. Nothing is committed, tagged or left behind unless the wheel works.
+`make release VERSION=0.2.0`. Nothing is committed, tagged or left behind unless the wheel works, on
+each Python that is here: it is installed and used without anything else, then the quick tests run
+against it.
 Publishing is a step of its own: `uv publish`, then `git push --tags`.
 """
 
@@ -11,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +21,8 @@ ROOT = Path(__file__).parent.parent
 VERSION_FILE = ROOT / "src/fanwise/__init__.py"
 CHANGELOG = ROOT / "CHANGELOG.md"
 UNRELEASED = "## [Unreleased]\n"
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+TESTS = ("-n", "auto", "--dist", "worksteal", "-m", "not slow")
 VERSION_LINE = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
 
 
@@ -50,18 +55,46 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
     return done.stdout
 
 
-def check_wheel(wheel: Path, version: str) -> None:
-    """Install the wheel where nothing else is, and use it."""
+def find_python(version: str) -> Path | None:
+    """A Python of this version: on the path, or from pyenv."""
+    found = shutil.which(f"python{version}")
+    installed = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    for path in [*([Path(found)] if found else []), *installed]:
+        command = [path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.stdout.strip() == version:
+            return path
+    return None
+
+
+def check_metadata(metadata: str, version: str) -> None:
+    """What a package index shows: it must be there, and its links must work from there."""
+    head, _, description = metadata.partition("\n\n")
+    for line in (f"Version: {version}", "Requires-Python: >=3.11", "Project-URL: Documentation,"):
+        if line not in head:
+            raise SystemExit(f"the metadata of the wheel has no {line!r}")
+    relative = re.findall(r"\]\((?!https://|#)([^)]+)\)", description)
+    if not description.strip() or relative:
+        raise SystemExit(f"the description has no text, or links that lead nowhere: {relative}")
+
+
+def check_wheel(wheel: Path, version: str, python: Path) -> None:
+    """Install the wheel where nothing else is, use it, and run the quick tests against it."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        run(sys.executable, "-m", "venv", place / "env")
-        run(place / "env/bin/python", "-m", "pip", "install", "--quiet", wheel)
+        own = place / "env/bin/python"
+        install = ("uv", "pip", "install", "--quiet", "--python", own)
+        run("uv", "venv", "--quiet", "--python", python, place / "env")
+        run(*install, wheel)
         fanwise = place / "env/bin/fanwise"
         if (said := run(fanwise, "--version", cwd=place).strip()) != f"fanwise {version}":
             raise SystemExit(f"the wheel says {said!r}")
         lines = run("sh", "-c", f"seq 3 | {fanwise} map -- echo line {{}}", cwd=place)
         if lines != "line 1\nline 2\nline 3\n":
             raise SystemExit(f"`fanwise map` of the wheel printed {lines!r}")
+        groups = [word for name in ("dev", "browser", "docs") for word in ("--group", name)]
+        run(*install, *groups)
+        print(run(own, "-m", "pytest", *TESTS), file=sys.stderr)
 
 
 def main(version: str) -> None:
@@ -77,7 +110,14 @@ def main(version: str) -> None:
         CHANGELOG.write_text(cut(originals[CHANGELOG], version, day))
         shutil.rmtree(ROOT / "dist", ignore_errors=True)
         run("uv", "build", "--quiet", "--out-dir", "dist")
-        check_wheel(next((ROOT / "dist").glob("*.whl")), version)
+        wheel = next((ROOT / "dist").glob("*.whl"))
+        with zipfile.ZipFile(wheel) as file:
+            check_metadata(file.read(f"fanwise-{version}.dist-info/METADATA").decode(), version)
+        for each in PYTHONS:
+            if (python := find_python(each)) is not None:
+                check_wheel(wheel, version, python)
+            else:
+                print(f"There is no Python {each} here: not tried", file=sys.stderr)
     except BaseException:
         for path, text in originals.items():
             path.write_text(text)
