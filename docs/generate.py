@@ -14,10 +14,13 @@ import ast
 import inspect
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -31,6 +34,7 @@ import fanwise.workspaces
 from fanwise import errors
 from fanwise.cli.app import COMMANDS
 from fanwise.journal import codec, port
+from fanwise.journal.open import open_journal
 from fanwise.kernel import driver, events, stream, telemetry, workspaces
 from fanwise.kernel.in_run import RunArguments
 from fanwise.specs.registry import system
@@ -64,6 +68,7 @@ def pages() -> dict[str, str]:
         "workspaces.md": _page("fanwise.workspaces", fanwise.workspaces.__doc__, _workspaces()),
         "command-line.md": _command_line(),
         "file-formats.md": _file_formats(),
+        "sql-views.md": _sql_views(),
         "index.md": _index(),
     }
 
@@ -262,6 +267,39 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+SQL = """\
+The journal is a database: `.fanwise/journal.db` is an SQLite file, and one on
+[a server](../guides/shared-journal.md) has the same tables. Read it with any tool, also while runs go on; do not write to it. Seconds are
+`…_s`, times `…_at` are seconds since 1970, and NULL means unknown, never 0. The views are for
+people and keep their columns; the tables below them may change with a version.
+
+```text
+sqlite3 .fanwise/journal.db "select model, scorer, avg(score) from scores where now group by 1, 2"
+```"""
+VIEWS = {
+    "calls": "Every attempt of every call: what it waited, how long it took, what it cost.",
+    "cells": "Every cell of every matrix, with its axes, answer, times and dollars.",
+    "scores": "Every score of every cell.",
+    "runs": "The runs.",
+    "fan_outs": "The fan-outs of runs, each with its path.",
+    "items": "Every item with its status, value and seconds.",
+    "attempts": "Every attempt at an item, and of the calls inside it.",
+}
+
+
+def _sql_views() -> str:
+    parts = [f"# SQL views\n\n{NOTE}\n\n{SQL}"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal.db"
+        open_journal(path).close()
+        with closing(sqlite3.connect(path)) as journal:
+            for name, about in VIEWS.items():
+                columns = [row[1] for row in journal.execute(f"pragma table_info({name})")]
+                listed = ", ".join(f"`{column}`" for column in columns)
+                parts.append(f"## `{name}`\n\n{about}\n\nColumns: {listed}.")
+    return "\n\n".join(parts) + "\n"
+
+
 def _index() -> str:
     lines = [
         "# Reference",
@@ -282,6 +320,7 @@ def _index() -> str:
         "- [fanwise.testing](testing.md): virtual time, recording, fakes, crash points",
         "- [The command line](command-line.md): the `--help` of every command",
         "- [File formats](file-formats.md): every field of every kind of file",
+        "- [SQL views](sql-views.md): the journal as a database",
     ]
     return "\n".join(lines) + "\n"
 
