@@ -269,9 +269,10 @@ def _cell(text: str) -> str:
 
 SQL = """\
 The journal is a database: `.fanwise/journal.db` is an SQLite file, and one on
-[a server](../guides/shared-journal.md) has the same tables. Read it with any tool, also while runs go on; do not write to it. Seconds are
-`…_s`, times `…_at` are seconds since 1970, and NULL means unknown, never 0. The views are for
-people and keep their columns; the tables below them may change with a version.
+[a server](../guides/shared-journal.md) has the same tables. Read it with any tool, also while runs
+go on; do not write to it. Seconds are `…_s`, times `…_at` are seconds since 1970, and NULL means
+unknown, never 0. The views are for people and keep their columns; the tables below them may change
+with a version.
 
 ```text
 sqlite3 .fanwise/journal.db "select model, scorer, avg(score) from scores where now group by 1, 2"
