@@ -481,12 +481,19 @@ def test_a_closed_stdin_is_refused(place: Place) -> None:
     assert done.stderr.startswith(b"fanwise: cannot read stdin: Bad file descriptor\n")
 
 
-def test_the_example_labels_every_review_with_the_local_model(place: Place, smollm2: str) -> None:
-    example = str(Path(__file__).parents[2] / "examples" / "sentiment.yaml")
+def test_the_example_sorts_every_word_right_with_the_local_model(
+    place: Place, smollm2: str
+) -> None:
+    example = str(Path(__file__).parents[2] / "examples" / "sort.yaml")
     done = place.run("run", example)
-    rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
-    assert (done.returncode, len(rows)) == (0, 8), done.stderr
-    assert {label for _, label in rows} <= {'"positive"', '"negative"'}
+    assert done.returncode == 0, done.stderr
+    rows = dict(line.split("\t") for line in done.stdout.decode().splitlines())
+    assert {word for word, label in rows.items() if label == '"animal"'} == {
+        "dog", "horse", "lion", "cow",
+    }  # fmt: skip
+    assert {word for word, label in rows.items() if label == '"fruit"'} == {
+        "banana", "apple", "cherry", "peach",
+    }  # fmt: skip
 
 
 def test_what_is_simulated_says_so(place: Place) -> None:

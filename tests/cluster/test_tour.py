@@ -61,7 +61,7 @@ def test_the_matrix_of_the_tour_comes_to_the_same(tmp_path: Path) -> None:
 
 def test_an_example_with_a_local_model_runs_too(smollm2: str, tmp_path: Path) -> None:
     """The model stays here, one for all; the run has workers, and comes to its end."""
-    ended = fanwise(tmp_path, "run", str(ROOT / "examples/sentiment.yaml"), "--on", "ray", "--json")
+    ended = fanwise(tmp_path, "run", str(ROOT / "examples/sort.yaml"), "--on", "ray", "--json")
     assert ended.returncode == 0, ended.stderr
     document = json.loads(ended.stdout)
     assert document["status"] == "done"
