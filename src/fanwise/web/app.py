@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from fanwise.errors import FanwiseError, RunNotFound, UsageError
+from fanwise.errors import FanwiseError, JournalDamaged, RunNotFound, UsageError
 from fanwise.journal.damage import explain_damage
 from fanwise.journal.port import RunRecord
 from fanwise.journal.read_only import RefusesWrites
@@ -139,9 +139,12 @@ class View:
         run_id, seen = request.path_params["run"], request.query_params.get("seen", "")
         name = f"{run_id} results"
         known = self._kept.last(name) if seen else None
-        found: ShownResults = await self._kept.read(
-            name, lambda: self._read_run(request, _results, known), fresh=True
-        )
+        try:
+            found: ShownResults = await self._kept.read(
+                name, lambda: self._read_run(request, _results, known), fresh=True
+            )
+        except (JournalDamaged, UsageError) as error:
+            return self._page("no_sections.html", "", run_id=run_id, error=error)
         if seen == found.digest:
             return Response(status_code=204)
         digests = [] if found.page is None else [self._keep(each) for each in found.page.sources()]
