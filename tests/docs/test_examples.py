@@ -40,20 +40,23 @@ PAGES = [
     *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name != "reference"),
 ]
 LONG = [
-    ROOT / "docs" / f"{name}.md" for name in ("recipes/commands", "start/tour", "start/tutorial")
-] + [
-    ROOT / "docs" / "guides" / f"{name}.md"
+    ROOT / "docs" / f"{name}.md"
     for name in (
-        "ci",
-        "compare-prompts",
-        "refactor-with-agents",
-        "sampling",
-        "matrix",
-        "matrix-results",
-        "command-line",
-        "optimize",
-        "past-one-machine",
-        "workflows",
+        "guides/ci",
+        "guides/command-line",
+        "guides/compare-prompts",
+        "guides/matrix",
+        "guides/matrix-results",
+        "guides/optimize",
+        "guides/past-one-machine",
+        "guides/refactor-with-agents",
+        "guides/sampling",
+        "guides/ten-thousand-prompts",
+        "guides/workflows",
+        "recipes/commands",
+        "start/install",
+        "start/tour",
+        "start/tutorial",
     )
 ]
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
