@@ -60,7 +60,7 @@ def find_python(version: str) -> Path | None:
     found = shutil.which(f"python{version}")
     installed = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
     for path in [*([Path(found)] if found else []), *installed]:
-        command = [path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        command = [str(path), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.stdout.strip() == version:
             return path

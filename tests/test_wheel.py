@@ -56,7 +56,7 @@ def programs(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _run(programs: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     env = {"PATH": os.environ["PATH"], "HOME": str(folder), **dict.fromkeys(KEYS, "x")}
-    command = [programs / "fanwise", *arguments]
+    command = [str(programs / "fanwise"), *arguments]
     return subprocess.run(
         command, cwd=folder, env=env, input="1\n2\n", capture_output=True, text=True, check=False
     )
