@@ -69,7 +69,13 @@ class Differs(msgspec.Struct, frozen=True):
 def exhausted(seen: ObservedCall) -> bool:
     """Whether the original ran out of stack or memory at once: nothing is held to that."""
     first = seen.first()
-    return first is not None and first["out"][0] == "raise" and first["out"][1] in _EXHAUSTED
+    return first is not None and first["out"][0] == "raise" and _is_exhausted(first["out"])
+
+
+def _is_exhausted(raised: list[Any]) -> bool:
+    """Out of stack or memory, or of what an index can count: a list that long cannot be."""
+    _, kind, text, *_ = raised
+    return kind in _EXHAUSTED or (kind == "OverflowError" and "index-sized" in text)
 
 
 def compare(
@@ -144,7 +150,7 @@ class _Judge:
 
     def _raised(self, level: Level, a: Step, b: Step) -> _Kind | None:
         _, kind, text, deliberate, key = a["out"]
-        if kind in _EXHAUSTED:
+        if _is_exhausted(a["out"]):
             return "enough"
         if not deliberate and level != "strict":
             return "enough"
@@ -193,7 +199,7 @@ class _Judge:
     def _end(self, level: Level, a: list[Any], b: list[Any]) -> bool:
         if a[0] != "raise":
             return a[0] == b[0] and (a[0] != "end" or FormMatcher(self._tolerance).same(a[1], b[1]))
-        if a[1] in _EXHAUSTED or (not a[3] and level != "strict"):
+        if _is_exhausted(a) or (not a[3] and level != "strict"):
             return True
         if b[0] != "raise" or b[1] != a[1] or b[4] != a[4]:
             return False
