@@ -86,8 +86,8 @@ class ItemPage(msgspec.Struct, frozen=True):
     items: Sequence[ItemRecord]
     inputs: Mapping[int, str]
     """What the run recorded as their inputs, by index."""
-    errors: Mapping[str, str]
-    """The first line of what went wrong, by key."""
+    texts: Mapping[str, str]
+    """What came of them in a line, by key."""
     counts: Mapping[ItemStatus, int]
     more: bool
     listed: ListedItems | None = None
@@ -115,7 +115,7 @@ def item_page(journal: RefusesWrites, run_id: str, query: ItemQuery) -> ItemPage
         chosen,
         items,
         _inputs(journal, run, items),
-        {item.key: _first_line(item.error) for item in items if item.error},
+        {item.key: _first_line(item.error) if item.error else _short(item.value) for item in items},
         journal.counts(chosen.id),
         len(found) > PAGE,
         lists=isinstance(system, ListingSystem),
@@ -125,6 +125,16 @@ def item_page(journal: RefusesWrites, run_id: str, query: ItemQuery) -> ItemPage
 def _first_line(error: str) -> str:
     read = decode_error(error)
     return next(iter((read.text or read.type_name).splitlines()), "")
+
+
+def _short(value: str | None) -> str:
+    """The output of a command, else the value as recorded, of which only the start was read."""
+    try:
+        parts = value_parts(JSON.decode(value or "null"))
+    except ValueError:  # it was cut
+        parts = []
+    output = [part.text for part in parts if part.title.startswith(("stdout", "stderr"))]
+    return " ".join(output).strip() or value or ""
 
 
 def _inputs(journal: RefusesWrites, run: RunRecord, items: Sequence[ItemRecord]) -> dict[int, str]:

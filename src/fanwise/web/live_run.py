@@ -87,7 +87,12 @@ class LiveRun(msgspec.Struct, frozen=True):
     @property
     def least(self) -> LeastTime | None:
         """The lower bound of the time left; None: not known."""
-        return self.caps.least(self.waiting) if self.waiting else None
+        items, ended = self.summary["item_counts"], self.summary["done"] + self.summary["failed"]
+        waiting = self.waiting
+        if waiting is None and self.summary["total"] is not None and ended:
+            each = (sum(items.values()) - items.get("started", 0)) / ended  # items of a cell
+            waiting = round(each * max(0, self.summary["total"] - ended)) - self.running_count
+        return self.caps.least(waiting) if waiting and waiting > 0 else None
 
     @property
     def waiting(self) -> int | None:
