@@ -567,3 +567,28 @@ async def test_where_a_fan_out_will_be_is_known_before_it_begins() -> None:
     recorded = {(run, each.path) for run in ("outer", "own") for each in journal.fan_outs(run)}
     assert recorded - {("outer", "f")} == set(foreseen)
     assert len(foreseen) == 3
+
+
+@pytest.mark.parametrize("most", [1, 2])
+@virtual_time
+async def test_a_call_inside_a_call_is_refused_what_only_the_outer_one_could_give_back(
+    most: int,
+) -> None:
+    """With a budget of 2 the item beside it might have given some back, so that is waited for."""
+
+    async def leaf() -> None:
+        await asyncio.sleep(1)
+
+    async def outer() -> None:
+        await asyncio.sleep(0.5)
+        await call(leaf, estimate=Usage())
+
+    async def item(n: int) -> None:
+        await call(outer if n == 0 else leaf, estimate=Usage())
+
+    budget = Budget(requests=most)
+    fanned = fan_out(item, range(most), budget=budget)
+    outcomes = await asyncio.wait_for(fanned, 100)
+    assert [type(each.error) for each in outcomes] == [BudgetExceeded, type(None)][:most]
+    assert asyncio.get_running_loop().time() <= 2
+    assert (budget.spent["requests"], budget.reserved["requests"]) == (most, 0)

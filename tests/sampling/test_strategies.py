@@ -33,6 +33,7 @@ from fanwise.sampling import (
     sample,
     schema,
 )
+from fanwise.sampling.spec.strategy_spec import StrategySpec
 from fanwise.sampling.strategies.agreement import number_in, words_in_common
 from fanwise.sampling.strategies.expressions import value_of
 from fanwise.testing import ScriptedModel, virtual_time
@@ -366,6 +367,17 @@ def test_what_is_no_expression_is_never_evaluated(text: str) -> None:
 @given(st.integers(-9, 9), st.integers(-9, 9), st.integers(1, 9))
 def test_the_value_of_an_expression_is_what_python_computes(a: int, b: int, c: int) -> None:
     assert value_of(f"({a})*({b})+({a})/({c})") == a * b + Fraction(a, c)
+
+
+@pytest.mark.parametrize("after", [1, 2])
+@pytest.mark.parametrize("stronger", [1, 2, 3])
+def test_a_file_knows_how_deep_escalate_goes(stronger: int, after: int) -> None:
+    """`fanwise check` says how many samples there are at most, and a budget is planned by it."""
+    names = [f"sim:{n}" for n in range(stronger)]
+    spec = StrategySpec.model_validate({"escalate": {"to": names, "after": after}})
+    for loop_budget in range(1, 7):
+        _, depth = Escalate(names, after=after).within(loop_budget)
+        assert spec.depth(loop_budget) == depth
 
 
 @virtual_time

@@ -9,7 +9,7 @@ nothing is refused because of mere estimates.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import Literal
 
@@ -24,10 +24,14 @@ _EPSILON = 1e-9
 class Reservation:
     """The most that an attempt may cost, and where the attempt stands."""
 
-    __slots__ = ("amount", "order", "state", "tag")
+    __slots__ = ("amount", "inside", "order", "state", "tag")
 
-    def __init__(self, amount: Usage, order: int = 0, tag: object = None) -> None:
+    def __init__(
+        self, amount: Usage, order: int = 0, tag: object = None, inside: Sequence[Usage] = ()
+    ) -> None:
         self.amount = amount
+        self.inside = inside
+        """What the calls around it hold: they end after it, so it cannot wait for them."""
         self.order = order
         """First come, first served."""
         self.tag = tag
@@ -71,9 +75,11 @@ class Budget:
             for usage in usages:
                 self._add(self.spent, usage, +1)
 
-    def reservation(self, amount: Usage, tag: object = None) -> Reservation:
+    def reservation(
+        self, amount: Usage, tag: object = None, inside: Sequence[Usage] = ()
+    ) -> Reservation:
         """A new reservation of this much, in line behind all earlier ones."""
-        return Reservation(amount, next(self._order), tag)
+        return Reservation(amount, next(self._order), tag, inside)
 
     def reserve(self, reservation: Reservation) -> bool:
         """True: reserved. False: try again when `settle` returns it. Raises if it can never fit."""
@@ -90,8 +96,9 @@ class Budget:
             wanted: float | None = getattr(reservation.amount, kind)
             if wanted is None:
                 raise UnknownCost(kind, limit)
-            if self.spent[kind] + wanted > limit + _EPSILON:
-                raise BudgetExceeded(kind, limit, self.spent[kind], wanted)
+            spent = self.spent[kind] + self._around(reservation)[kind]
+            if spent + wanted > limit + _EPSILON:
+                raise BudgetExceeded(kind, limit, spent, wanted)
 
     def has_room(self, reservation: Reservation) -> bool:
         """Whether it fits beside what others have reserved."""
@@ -127,7 +134,7 @@ class Budget:
         reserved = dict(self.reserved)
         tries: list[Reservation] = []
         for waiting in self._waiting:
-            never = not self._fits(waiting.amount, dict.fromkeys(KINDS, 0.0))
+            never = not self._fits(waiting.amount, self._around(waiting))
             if not never and not self._fits(waiting.amount, reserved):
                 break
             if not never:
@@ -143,6 +150,12 @@ class Budget:
             self.spent[kind] + reserved[kind] + getattr(amount, kind) <= limit + _EPSILON
             for kind, limit in self.limits.items()
         )
+
+    def _around(self, reservation: Reservation) -> dict[str, float]:
+        found = dict.fromkeys(KINDS, 0.0)
+        for usage in reservation.inside:
+            self._add(found, usage, +1)
+        return found
 
     @staticmethod
     def _add(to: dict[str, float], usage: Usage, sign: int) -> None:
@@ -190,9 +203,13 @@ class Budgets:
                 each.append(budget)
         return Budgets(tuple(each))
 
-    def reservation(self, amount: Usage, tag: object = None) -> Claim:
-        """A new reservation of this much in each of them."""
-        return Claim(amount, [(each, each.reservation(amount, tag)) for each in self._each])
+    def reservation(self, amount: Usage, tag: object = None, inside: Sequence[Claim] = ()) -> Claim:
+        """A new reservation of this much in each of them. `inside`: those of the calls around."""
+        parts = [
+            (each, each.reservation(amount, tag, [c.amount for c in inside if c.counts_in(each)]))
+            for each in self._each
+        ]
+        return Claim(amount, parts)
 
 
 class Claim:
@@ -215,6 +232,10 @@ class Claim:
         for budget, part in self._parts:
             budget.hold(part)
         return True
+
+    def counts_in(self, budget: Budget) -> bool:
+        """Whether it holds something of this budget."""
+        return any(each is budget and part.state == "held" for each, part in self._parts)
 
     def passed_on(self) -> list[Reservation]:
         """It has to wait for one budget: who may use what the other budgets had offered it."""

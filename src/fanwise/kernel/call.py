@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from random import random
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
@@ -31,6 +32,8 @@ from fanwise.kernel.threads import Threads
 from fanwise.kernel.work import Attempter, call_attempter
 
 T = TypeVar("T")
+_around: ContextVar[tuple[Claim, ...]] = ContextVar("fanwise_claims", default=())
+"""The reservations of the calls that this code runs in."""
 UsageOf = Callable[[Any], Usage | None]
 
 
@@ -192,7 +195,7 @@ class _Leaf:
             await self._record_before(reservation_id, reservation)
             reading = meter.Meter(self._loop.time)
             attempted = True
-            value, error = await self._attempt(attempt, reading)
+            value, error = await self._attempt(attempt, reading, reservation)
             spent, problem = self._spent(value if error is None else error, reading.usage)
         except BaseException as caught:  # before the attempt, so nothing was spent
             value, error = None, caught
@@ -227,7 +230,7 @@ class _Leaf:
         if not self._budgets:
             return await self._permits(), None
         wait = _Wait()
-        reservation = self._budgets.reservation(self._estimate or Usage(), wait)
+        reservation = self._budgets.reservation(self._estimate or Usage(), wait, _around.get())
         try:
             while (ticket := await self._permits_if_affordable(reservation)) is None:
                 with self._parked():
@@ -252,16 +255,19 @@ class _Leaf:
         return None
 
     async def _attempt(
-        self, attempt: Attempter, reading: meter.Meter
+        self, attempt: Attempter, reading: meter.Meter, reservation: Claim | None
     ) -> tuple[Any, BaseException | None]:
         if self._item is None:
             return await _outcome_of(attempt, reading)
         open_item = self._item
         open_item.calling += 1
+        token = None if reservation is None else _around.set((*_around.get(), reservation))
         try:
             return await _outcome_of(attempt, reading)
         finally:
             open_item.calling -= 1
+            if token is not None:
+                _around.reset(token)
 
     @contextmanager
     def _parked(self) -> Iterator[None]:

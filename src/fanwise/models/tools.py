@@ -1,9 +1,7 @@
 """Python functions as tools, and the calls that a model makes of them.
 
 Each call is a `call` of the kernel: within the caps `tool` and `tool:NAME` where they are declared,
-and recorded as `tool NAME`. It costs nothing: what it asks of models itself is paid for there, and
-would wait for ever for budget that this call had reserved. What goes wrong in a tool is told to the
-model, which may do better.
+and recorded as `tool NAME`. What goes wrong in a tool is told to the model, which may do better.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ import msgspec
 from fanwise.errors import UsageError, one_line
 from fanwise.kernel.call import call
 from fanwise.kernel.scope import declared_caps
-from fanwise.kernel.user_call import FREE
 from fanwise.models.port import Message, Reply, Request, Tool, ToolCall
 
 MOST_ANSWER = 1_000_000
@@ -87,7 +84,7 @@ async def _answer(wanted: ToolCall, functions: Functions, timeout: float | None)
     caps = [cap for cap in ("tool", f"tool:{wanted.name}") if cap in declared]
     work = functools.partial(_checked(function), **wanted.arguments)
     try:
-        value = await call(work, needs=caps, timeout=timeout, name=f"tool {wanted.name}", **FREE)
+        value = await call(work, needs=caps, timeout=timeout, name=f"tool {wanted.name}")
         text = value if isinstance(value, str) else _as_json(value)
         text.encode()
     except (Exception, SystemExit) as error:  # `sys.exit` is no way for a tool to end the program

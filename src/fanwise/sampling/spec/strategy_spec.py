@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from fanwise.sampling.strategies.agreement import number, rouge_l
-from fanwise.sampling.strategies.budget_forcing import PASSES, BudgetForcing
-from fanwise.sampling.strategies.choose import BestOf, Majority, MinimumBayesRisk
-from fanwise.sampling.strategies.escalate import Escalate, HandOver
-from fanwise.sampling.strategies.repair import FOLLOW_UP, TEMPLATE, Advice, MultiTurn, Repair
+from fanwise.sampling.strategies.budget_forcing import PASSES
+from fanwise.sampling.strategies.by_name import STRATEGIES
+from fanwise.sampling.strategies.escalate import Escalate, HandOver, depth_of
 from fanwise.sampling.strategies.strategy import Strategy
 from fanwise.specs import Many, ModelSpec, SpecModel, Where, function
 from fanwise.specs.nearest import did_you_mean
+
+MAKERS: Mapping[str, Callable[..., Strategy]] = {**STRATEGIES, "escalate": Escalate}
+_BY: Mapping[str | None, dict[str, Any]] = {
+    "number": {"key": number},
+    "rouge_l": {"similarity": rouge_l},
+}
 
 
 class TemplateSpec(SpecModel):
@@ -120,7 +126,9 @@ class StrategySpec(SpecModel):
 
     def depth(self, loop_budget: int) -> int:
         """As `Strategy.within`, without connecting to a model."""
-        return max(loop_budget, 1 if self.escalate is None else len(self.escalate.to) + 1)
+        if self.escalate is None:
+            return loop_budget
+        return depth_of(loop_budget, len(self.escalate.to), self.escalate.after)
 
     @property
     def passes(self) -> int:
@@ -135,36 +143,18 @@ class StrategySpec(SpecModel):
         return where.making(lambda: self._made(where))
 
     def _made(self, where: Where) -> Strategy:
-        if self.repair is not None:
-            return Repair(self.repair.template or TEMPLATE)
-        if self.multi_turn is not None:
-            return MultiTurn(self.multi_turn.template or FOLLOW_UP)
-        if self.advice is not None:
-            return Advice(None if self.advice.model is None else self.advice.model.spec())
-        if self.best_of is not None:
-            given = self.best_of.reward
-            scored = None if given is None else function(given, where.at("best_of", "reward"))
-            inner = _inner(self.best_of, where.at("best_of"))
-            return BestOf(scored, at_least=self.best_of.at_least, repair=inner)
-        if self.budget_forcing is not None:
-            options = self.budget_forcing.model_dump(exclude={"repair"})
-            inner = _inner(self.budget_forcing, where.at("budget_forcing"))
-            return BudgetForcing(**options, repair=inner)
-        if self.majority is not None:
-            key = number if self.majority.by == "number" else None
-            return Majority(key, repair=_inner(self.majority, where.at("majority")))
-        if self.minimum_bayes_risk is not None:
-            inner = _inner(self.minimum_bayes_risk, where.at("minimum_bayes_risk"))
-            alike = rouge_l if self.minimum_bayes_risk.by == "rouge_l" else None
-            return MinimumBayesRisk(alike, repair=inner)
-        if self.escalate is not None:
-            inner = _inner(self.escalate, where.at("escalate"))
-            models = [each.spec() for each in self.escalate.to]
-            return Escalate(
-                models, after=self.escalate.after, repair=inner, hand_over=self.escalate.hand_over
-            )
-        return Strategy()
-
-
-def _inner(spec: VoteSpec, where: Where) -> Strategy | None:
-    return None if spec.repair is None else spec.repair.strategy(where.at("repair"))
+        """What is given under its name are the arguments of its class, most of them as they are."""
+        (name,) = self.model_fields_set
+        given: Any = getattr(self, name)
+        options = given.model_dump(exclude_unset=True, exclude_none=True)
+        here = where.at(name)
+        if "repair" in options:
+            options["repair"] = given.repair.strategy(here.at("repair"))
+        if "reward" in options:
+            options["reward"] = function(given.reward, here.at("reward"))
+        if "model" in options:
+            options["model"] = given.model.spec()
+        if "to" in options:
+            options["to"] = [each.spec() for each in given.to]
+        options |= _BY.get(options.pop("by", None), {})
+        return MAKERS[name](**options)

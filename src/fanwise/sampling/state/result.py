@@ -124,7 +124,7 @@ class SampleResult(msgspec.Struct, Generic[V_co], frozen=True, kw_only=True):
     @staticmethod
     def from_json(plain: Mapping[str, Any]) -> SampleResult:
         """From what `to_json` returned."""
-        samples = tuple(_sample_from_json(each) for each in plain["samples"])
+        samples = msgspec.convert(plain["samples"], tuple[Sample, ...])
         (chosen,) = (sample for sample in samples if sample.id == plain["sample"])
         return SampleResult(
             ok=plain["ok"],
@@ -141,18 +141,11 @@ class SampleResult(msgspec.Struct, Generic[V_co], frozen=True, kw_only=True):
         )
 
 
-_MEASURED_HERE = ("queued_s", "backoff_s", "checked_s")
-
-
 def _sample_to_json(sample: Sample) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(sample)
-    for name in _MEASURED_HERE:
-        del plain[name]
+    for measured_here in ("queued_s", "backoff_s", "checked_s"):
+        del plain[measured_here]
     return plain
-
-
-def _sample_from_json(plain: Mapping[str, Any]) -> Sample:
-    return msgspec.convert(plain, Sample)
 
 
 def total(

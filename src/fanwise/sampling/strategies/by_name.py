@@ -11,7 +11,7 @@ from fanwise.sampling.strategies.choose import BestOf, Majority, MinimumBayesRis
 from fanwise.sampling.strategies.repair import Advice, MultiTurn, Repair
 from fanwise.sampling.strategies.strategy import Strategy
 
-STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
+STRATEGIES: Mapping[str, Callable[..., Strategy]] = {
     "rejection": Strategy,
     "repair": Repair,
     "multi_turn": MultiTurn,

@@ -59,8 +59,7 @@ class Escalate(Wrapping):
         A budget that has no room for all of them leaves the repair out.
         """
         stronger = len(self.to)
-        repairs = self.after > 1 and loop_budget > stronger
-        depth = max(loop_budget, stronger + (2 if repairs else 1))
+        depth = depth_of(loop_budget, stronger, self.after)
         bound = copy(self)
         bound.at_first = min(self.after, depth - stronger)
         bound.after = max(1, min(self.after, (depth - bound.at_first) // stronger))
@@ -102,6 +101,12 @@ class Escalate(Wrapping):
         if len(mine) >= (self.at_first if first else self.after):
             return True
         return len(mine) > 1 and _merit(mine[-1]) <= _merit(mine[-2])
+
+
+def depth_of(loop_budget: int, stronger: int, after: int) -> int:
+    """How deep a chain may go: see `Escalate.within`."""
+    repairs = after > 1 and loop_budget > stronger
+    return max(loop_budget, stronger + (2 if repairs else 1))
 
 
 def _merit(sample: Sample) -> tuple[int, float]:
