@@ -237,7 +237,8 @@ def _search(page: Any, question: str) -> list[str]:
     page.keyboard.type(question)
     results = page.locator(f'a[role=option][href*="?h={quote_plus(question)}"]')
     results.first.wait_for()
-    return [str(each.get_attribute("href")) for each in results.all()]
+    found: list[str] = results.evaluate_all("links => links.map((link) => link.href)")
+    return found
 
 
 @slow
