@@ -29,7 +29,7 @@ help:  ## this list
 setup: .venv/.ready  ## a virtual environment with all that is needed, from uv.lock
 
 run: setup  ## the main job: two prompts compared on a model that runs here; no key, a minute
-	@$(BIN)/fanwise pull smollm2
+	@mkdir -p .fanwise && $(BIN)/fanwise pull smollm2
 	@echo "Asking the model 48 questions: examples/matrix.yaml" >&2
 	@# Cells that failed are a 1, and part of the report. The next time they are tried again.
 	@# The run has printed its table: of the report, only the place is told.
