@@ -58,6 +58,7 @@ def recorded(
     waiting: Sequence[Candidate] = (),
     unusable: Sequence[Unusable] = (),
     failures: Mapping[str, str] | None = None,
+    profiles: Mapping[str, str] | None = None,
 ) -> Results:
     """A run as the journal would have it."""
     data = {
@@ -87,4 +88,5 @@ def recorded(
         state.apply("baseline:noise", Outcome(0, "done", noise))
     state.unusable += unusable
     state.failures |= failures or {}
+    state.profiles |= profiles or {}
     return Results(run, state)

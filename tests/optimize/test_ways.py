@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from fanwise.errors import BadSpec, FanwiseError, UntestedOriginal
+from fanwise.journal.open import open_journal
+from fanwise.optimize.state.run_state import read_run
 from fanwise.testing import ScriptedModel
 from tests.marks import slow
 from tests.optimize import project
@@ -225,7 +228,8 @@ def test_a_command_that_fails_is_told_and_the_others_are_judged(sleepy: Path) ->
 
 
 @slow
-def test_what_is_accepted_is_refined_with_its_speed(tmp_path: Path) -> None:
+def test_what_is_accepted_is_profiled_and_refined_with_that(tmp_path: Path) -> None:
+    pytest.importorskip("line_profiler")
     project.make_project(tmp_path / "project")
     project.give(tmp_path, fast=project.FAST)
     asked: list[str] = []
@@ -242,10 +246,17 @@ def test_what_is_accepted_is_refined_with_its_speed(tmp_path: Path) -> None:
                 "propose": {"model": ScriptedModel(says), "n": 0},
             },
             rounds={"refine": 1},
+            fields={"profile": True},
+            journal=tmp_path / "j.db",
+            run="r",
         )
     first, second = result.verdicts
     assert (first.status, second.status) == ("accepted", "same")
     assert (second.candidate.how, second.candidate.parent) == ("refined", first.candidate.key)
     (said,) = asked
     assert "counts[a] = counts.get(a, 0) + 1" in said
-    assert "times as fast as the original, surely" in said
+    assert "%" in said
+    with closing(open_journal(tmp_path / "j.db", read_only=True)) as journal:
+        found = read_run(journal, journal.run("r"))
+    assert "count += 1" in found.profiles["original"]
+    assert "counts.get" in found.profiles[first.candidate.key]

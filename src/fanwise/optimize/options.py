@@ -44,6 +44,7 @@ OPTIONS = (
         "optimize", "--readable PATH …", "What the sandbox shows as well, by name. Repeatable."
     ),
     declare("optimize", "--no-sandbox", "Run candidates with your permissions and network."),
+    declare("optimize", "--profile", "Profile the original and the winner line by line."),
     declare("optimize", "--usd DOLLARS", "Spend no more than this."),
     declare("optimize", "--seed N", "Seed for varied calls and their order."),
     declare("run resume optimize", "--apply", "Write the winner to the work tree."),

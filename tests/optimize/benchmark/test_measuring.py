@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import random
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from fanwise.errors import BenchFailed
+from fanwise.errors import BenchFailed, UsageError
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark.compare import _block, compare_speed, measure_pair
 from fanwise.optimize.benchmark.noise import measure_noise
 from fanwise.optimize.benchmark.pair import Measurement, Pair, TimedValues
+from fanwise.optimize.benchmark.profile import profile, profile_text
 from fanwise.optimize.benchmark.sequential import Accept
 from fanwise.optimize.benchmark.stopwatch import (
     Bench,
@@ -363,13 +365,44 @@ def test_noise_is_that_of_the_original_against_itself(
 
 @pytest.mark.skipif(bool(unusable()), reason="there is no sandbox here")
 def test_all_of_it_works_in_a_sandbox(original: Site, recorded: RecordedCalls) -> None:
-    async def main() -> Measurement | NoFigure:
+    async def main() -> tuple[Measurement | NoFigure, int]:
         meter = Stopwatch(recorded, sandboxed)
         await meter.calibrate(original)
-        return await meter.measure(original, 3)
+        lines = await profile(original, recorded, TARGET, recorded.recording, sandboxed)
+        return await meter.measure(original, 3), len(lines)
 
     sandboxed = Settings(timeout_s=60.0, sandbox=True)
-    assert isinstance(asyncio.run(main()), Measurement)
+    found, lines = asyncio.run(main())
+    assert isinstance(found, Measurement)
+    assert lines > 3
+
+
+def test_a_profile_names_the_line_that_takes_the_time(
+    original: Site, recorded: RecordedCalls
+) -> None:
+    for bench in (recorded, BenchCall.parse("bench:run")):
+        lines = asyncio.run(profile(original, bench, TARGET, recorded.recording, SETTINGS))
+        hot = max(lines, key=lambda line: line.share)
+        assert "sum(n * n for n in numbers)" in hot.text
+        assert hot.hits >= 50
+        assert sum(line.share for line in lines) == pytest.approx(1.0)
+        assert f"{hot.number:6} {hot.hits:9}" in profile_text(lines)
+
+
+def test_without_line_profiler_the_error_names_the_extra(
+    folder: Path, original: Site, recorded: RecordedCalls
+) -> None:
+    bare = folder / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    recording = replace(recorded.recording, python=str(bare / "bin" / "python"))
+    with pytest.raises(UsageError, match=r"pip install 'fanwise\[profile\]'"):
+        asyncio.run(profile(original, recorded, TARGET, recording, SETTINGS))
+
+
+def test_a_command_has_no_profile(original: Site, recorded: RecordedCalls) -> None:
+    bench = BenchCommand(line="true")
+    with pytest.raises(UsageError, match="cannot be profiled"):
+        asyncio.run(profile(original, bench, TARGET, recorded.recording, SETTINGS))
 
 
 KINDS = {

@@ -70,7 +70,7 @@ class Stages:
             return {"candidates": self._answers(item)}
         if item.kind == "verdict":
             return {"place": item.number, "verdict": item.verdict}
-        return {}
+        return "" if item.kind == "profile" else {}
 
     def of(self, *kinds: str) -> list[Spell]:
         return [each for each in self.spells if each.item.kind in kinds]

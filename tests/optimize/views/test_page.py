@@ -74,6 +74,7 @@ def a_run() -> Results:
         waiting=[candidate("late", how="proposed")],
         unusable=[Unusable(name="proposal 9", reason="no code block", answer="I would rather not")],
         failures={"propose:3": "the model was overloaded"},
+        profiles={"original": "line 2: 99 %", "fast": "line 7: 50 %", "third": "not the winner's"},
     )
 
 
@@ -85,11 +86,12 @@ def test_every_candidate_is_there_with_its_verdict_interval_and_reason() -> None
     for part in (
         "2.42 (2.31 to 2.55)", "the same as fast", "the same as the original", "another value",
         "f(1)", "7 calls differ", "round 2", "± 2.0%", "in 12 pairs",
-        "about 1.04 times", "the clock speed changes",
+        "line 2: 99 %", "line 7: 50 %", "about 1.04 times", "the clock speed changes",
         "no code block", "I would rather not", "the model was overloaded", "not judged yet",
         "size 1 to 3", "1.23", "1.11 and 1.37", "pytest -q", "1.05 times as fast", "-slow",
     ):  # fmt: skip
         assert part in seen.words, part
+    assert "not the winner's" not in seen.words
     assert "script" not in seen.tags
     assert seen.active == []
 

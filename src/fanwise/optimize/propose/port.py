@@ -21,6 +21,8 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True):
     verdict: CandidateVerdict
     source: str = ""
     """The target as that candidate has it; empty: it is only in the verdict's patch."""
+    profile: str = ""
+    """Where its time goes, line by line, as text."""
 
 
 class ProposalRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +34,8 @@ class ProposalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The target as it is now, decorators included."""
     file: str = ""
     """The whole text of its file; how much of it is shown is the proposer's affair."""
+    profile: str = ""
+    """Where the time of the original goes, line by line, as text."""
     number: int = 0
     """Which one this is, of `n`: no two shall be alike."""
     n: int = 1

@@ -76,6 +76,8 @@ def _parts(ask: ProposalRequest) -> Iterator[str]:
     if ask.file and ask.file.strip() != ask.source.strip():
         shown = surroundings(ask.file, ask.source, CONTEXT_TOKENS)
         yield f"Its file, as far as there is room:\n{fenced(shown, 'python')}"
+    if ask.profile:
+        yield f"Where its time goes:\n{fenced(bounded(ask.profile, MOST_TEXT))}"
     yield "This must stay as it is:\n" + "\n".join(f"- {each}" for each in promises(ask.source))
     if ask.feedback is not None:
         yield from _feedback(ask, ask.feedback)
@@ -103,6 +105,9 @@ def _faster(feedback: Feedback) -> Iterator[str]:
             f"between {speed.low:.3g} and {speed.high:.3g} ({speed.baseline_s:.3g} s before, "
             f"{speed.candidate_s:.3g} s now)."
         )
+    if feedback.profile:
+        shown = fenced(bounded(feedback.profile, MOST_TEXT))
+        yield f"Where the time of that proposal goes:\n{shown}"
     yield "Go on from there and make it faster still."
 
 

@@ -56,6 +56,8 @@ class ItemWork:
             return await check_away(self._sent, self._workbench, self.original, item.candidate)
         if item.kind == "benchmark":
             return await self._trial.benchmark(item.candidate)
+        if item.kind == "profile":
+            return await self._trial.profile(item.candidate)
         return {"place": item.number, "verdict": item.verdict}
 
     async def _propose(self, item: OptimizeItem) -> Proposals:
@@ -67,10 +69,11 @@ class ItemWork:
             target="" if target is None else target.text(),
             source=source_of(self._workbench.original, target),
             file="" if target is None else target.read(self._workbench.original.root).text,
+            profile=self.original.line_profile,
             number=item.number,
             n=max(1, propose.n),
         )
         if item.verdict is not None:  # made of another one
-            told = Feedback(verdict=item.verdict, source=item.source)
+            told = Feedback(verdict=item.verdict, source=item.source, profile=item.profile)
             ask = replace(ask, feedback=told, n=1, round=item.verdict.candidate.round + 1)
         return await self._case.proposer.propose(ask)

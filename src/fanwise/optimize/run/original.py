@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from fanwise.errors import NotComparable, UntestedOriginal
 from fanwise.kernel.in_thread import in_thread
 from fanwise.optimize.benchmark.noise import Noise, measure_noise
+from fanwise.optimize.benchmark.profile import profile, profile_text
 from fanwise.optimize.benchmark.sequential import Accept
 from fanwise.optimize.benchmark.stopwatch import Bench, BenchCall, BenchCommand, RecordedCalls
 from fanwise.optimize.candidates.target import Target
@@ -47,6 +48,7 @@ class Original:
         self._workbench = workbench
         self.tests: TestReport | None = None
         self.behaviour: Baseline | None = None
+        self.line_profile = ""
         self.pair_s = 0.0
         """What it takes to measure a pair; 0: unknown."""
         self._stored: tuple[str, Baseline] | None = None
@@ -57,6 +59,8 @@ class Original:
             return await self._test()
         if item.stage == "recording":
             return await self._study()
+        if item.stage == "profile":
+            return await self.profile(self._workbench.original)
         return await self._measure()
 
     def learn(self, stage: str, value: Any) -> None:
@@ -65,6 +69,8 @@ class Original:
             self.tests = msgspec.convert(value, TestReport)
         elif stage == "recording":
             self.behaviour = self._read(value)
+        elif stage == "profile":
+            self.line_profile = value
         elif stage == "noise":
             self.pair_s = msgspec.convert(value, Noise).pair_s
 
@@ -150,6 +156,15 @@ class Original:
             budget_s=spec.benched.budget,
             seed=spec.seed,
             pin=spec.benched.pin,
+        )
+
+    async def profile(self, where: Workspace) -> str:
+        """Where the time of the target goes, as it stands there. `UsageError` if nobody can say."""
+        target, settings = self._workbench.case.target, self._workbench.settings
+        assert target is not None
+        assert self.behaviour is not None
+        return profile_text(
+            await profile(where, self.bench, target, self.behaviour.recording, settings)
         )
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from fanwise.errors import BadTarget
+from fanwise.errors import BadTarget, FanwiseError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.stages import begin_stage
@@ -144,6 +144,14 @@ class Trial:
             pin=spec.benched.pin,
             pair_s=pair_s,
         )
+
+    async def profile(self, candidate: Candidate) -> str:
+        """Where its time goes; empty if that cannot be told, for it is right and fast without."""
+        async with self._workbench.placed(candidate) as workspace:
+            try:
+                return await self._original.profile(workspace)
+            except FanwiseError:
+                return ""
 
 
 async def _once(name: str, kind: type[Any], work: Callable[[], Awaitable[Any]]) -> Any:

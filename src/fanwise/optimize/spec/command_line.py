@@ -9,7 +9,7 @@ from fanwise.errors import UsageError
 
 AS_THEY_ARE = (
     "test", "slots", "repo", "dirty", "copy", "readable", "python", "hot", "hot_run", "timeout",
-    "seed", "allow_slower", "allow_repeated", "strict", "allow",
+    "profile", "seed", "allow_slower", "allow_repeated", "strict", "allow",
 )  # fmt: skip
 """Options that have the name of their field."""
 

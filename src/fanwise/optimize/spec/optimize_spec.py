@@ -147,6 +147,8 @@ class OptimizeSpec(LimitsSpec):
     timeout: Duration | None = None
     """For each command of a candidate; default: ten times what the original takes."""
     takes: TakesSpec = TakesSpec()
+    profile: bool = False
+    """A line profile of the original and of the winner."""
     seed: int = Field(default=0, ge=0)
 
     @property
@@ -166,6 +168,8 @@ class OptimizeSpec(LimitsSpec):
             )
         if (self.rounds.repair or self.rounds.refine) and self.candidates.propose is None:
             raise where.at("rounds").bad("mean nothing without `candidates.propose`")
+        if self.profile and (self.target is None or self.benched.command is not None):
+            raise where.at("profile").bad("needs a `target`, and a `bench` that is no command")
         self._check_caps(where)
 
     def _check_hot(self, where: Where) -> None:
@@ -173,8 +177,8 @@ class OptimizeSpec(LimitsSpec):
             raise where.at("hot").bad("finds the targets and times their calls: give no others")
         if self.candidates.propose is None or self.candidates.files or self.candidates.branches:
             raise where.at("candidates").bad("of `hot` are proposed: give `propose`, and no others")
-        if self.dirty:
-            raise where.at("hot").bad("works without `dirty`")
+        if self.dirty or self.profile:
+            raise where.at("hot").bad("works without `dirty` and `profile`")
 
     def _check_caps(self, where: Where) -> None:
         for name in RESERVED:

@@ -68,6 +68,12 @@ class ResolvedSpec(msgspec.Struct, frozen=True):
             return list(names)
         return [*names, *judges_by_import(self.place.top, self.target.file, self.spec.test)]
 
+    @property
+    def profiled(self) -> bool:
+        """Whether what is accepted is profiled: if that was asked for, or it may be refined."""
+        can = self.recorded and self.spec.benched.command is None
+        return can and (self.spec.profile or self.spec.rounds.refine > 0)
+
     def caps(self, slots: int, declared: Container[str] = ()) -> Caps:
         """The run's own caps, except those that are `declared` already."""
         own: dict[str, Limit] = {WORKSPACES: slots, CPU: Exclusive(slots)}

@@ -40,16 +40,20 @@ class BoardOptions(msgspec.Struct, frozen=True, kw_only=True):
     proposals: int = 0
     repair: int = 0
     refine: int = 0
+    profiles: bool = False
+    """What is accepted is profiled, before it is refined."""
 
 
 def board_options(resolved: ResolvedSpec) -> BoardOptions:
     """The board's options, from a file."""
     spec = resolved.spec
+    recorded = ("tests", "recording", *(("profile",) if spec.profile else ()))
     return BoardOptions(
-        baseline=("tests", "recording") if resolved.recorded else ("tests",),
+        baseline=recorded if resolved.recorded else ("tests",),
         proposals=0 if spec.candidates.propose is None else spec.candidates.propose.n,
         repair=spec.rounds.repair,
         refine=spec.rounds.refine,
+        profiles=resolved.profiled,
     )
 
 
@@ -132,6 +136,8 @@ class Board:
                 return self._enter_stage("benchmark", entry)
             case "benchmark":
                 return [_judge(entry, msgspec.convert(value, Speed))]
+            case "profile":
+                return self._refine(entry, value)
             case _:
                 same = self._followers.pop(entry.candidate.key, ())
                 return [*(_shared(each, entry) for each in same), *self._children(entry)]
@@ -227,12 +233,16 @@ class Board:
         verdict = entry.verdict
         assert verdict is not None
         if verdict.status == "accepted":
-            more = self._count(entry, "refined") < self._wanted.refine
-            return [self._propose("refine", entry)] if more else []
+            return [_item("profile", entry)] if self._wanted.profiles else self._refine(entry)
         wrong = verdict.status == "rejected" and verdict.stage != "benchmark"
         if wrong and self._count(entry, "repaired") < self._wanted.repair:
             return [self._propose("repair", entry)]
         return []
+
+    def _refine(self, entry: CandidateState, profile: str = "") -> list[OptimizeItem]:
+        if self._count(entry, "refined") >= self._wanted.refine:
+            return []
+        return [self._propose("refine", entry, profile)]
 
     def _count(self, entry: CandidateState, how: str) -> int:
         """How often it, or one that it was made from, came to be in this way."""
@@ -243,13 +253,14 @@ class Board:
             at = self.state.entries.get(at.candidate.parent or "")
         return found
 
-    def _propose(self, how: str, entry: CandidateState) -> OptimizeItem:
+    def _propose(self, how: str, entry: CandidateState, profile: str = "") -> OptimizeItem:
         return OptimizeItem(
             kind="propose",
             key=f"{how}:{entry.candidate.key}",
             candidate=entry.candidate,
             verdict=entry.verdict,
             source="" if entry.prepared is None else entry.prepared.source,
+            profile=profile,
         )
 
 

@@ -12,7 +12,7 @@ from fanwise.optimize.checking.static_checks import Finding
 from fanwise.optimize.differential.compare import Difference
 from fanwise.optimize.verdict import CandidateVerdict
 
-Kind = Literal["baseline", "prepare", "check", "benchmark", "propose", "verdict"]
+Kind = Literal["baseline", "prepare", "check", "benchmark", "profile", "propose", "verdict"]
 
 NOISE = "noise"
 """The stage of the original that benchmarks need."""
@@ -34,6 +34,7 @@ class OptimizeItem(msgspec.Struct, frozen=True, kw_only=True):
     """Of a verdict: what it is. Of a proposal: of the one that it is made from."""
     source: str = ""
     """For a proposal: the target in the candidate that it is based on."""
+    profile: str = ""
 
 
 class PreparedCandidate(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.checking.report import TestReport
 from fanwise.optimize.propose.port import Proposals, Unusable
 from fanwise.optimize.state.item import FAN_OUT, NOISE, CheckResult, PreparedCandidate
-from fanwise.optimize.verdict import CandidateVerdict
+from fanwise.optimize.verdict import ORIGINAL, CandidateVerdict
 
 PROPOSALS = ("propose", "repair", "refine")
 JUDGING = ("prepare", "check", "benchmark", "verdict")
@@ -51,6 +51,8 @@ class OptimizeState:
         """By key, in the order in which they came."""
         self.baseline: dict[str, Any] = {}
         """The result of each stage of the original."""
+        self.profiles: dict[str, str] = {}
+        """Where the time goes, line by line: by the key of a candidate, and of the `original`."""
         self.unusable: list[Unusable] = []
         """Answers that contained no candidate."""
         self.failures: dict[str, str] = {}
@@ -88,17 +90,24 @@ class OptimizeState:
         value: Any = outcome.value
         if kind == "baseline":
             self.baseline[name] = value
+            self._profile(ORIGINAL, value if name == "profile" else "")
         elif kind in PROPOSALS:
             found = msgspec.convert(value, Proposals)
             self.unusable += found.unusable
             for each in found.candidates:
                 self.enter(each)
+        elif kind == "profile":
+            self._profile(name, value)
         elif kind == "verdict":
             self._judged(msgspec.convert(value["verdict"], CandidateVerdict), value["place"])
         elif kind == "prepare" and entry is not None:
             entry.prepared = msgspec.convert(value, PreparedCandidate)
         elif kind == "check" and entry is not None:
             entry.checked = msgspec.convert(value, CheckResult)
+
+    def _profile(self, key: str, text: str) -> None:
+        if text:
+            self.profiles[key] = text
 
     def _judged(self, verdict: CandidateVerdict, place: int) -> None:
         key = verdict.candidate.key
@@ -134,7 +143,8 @@ class OptimizeState:
     @property
     def unproposed(self) -> dict[str, str]:
         """Proposals that did not come, by the key of the item, and why."""
-        return {k: why for k, why in self.failures.items() if k.partition(":")[0] in PROPOSALS}
+        wanted = (*PROPOSALS, "profile")
+        return {k: why for k, why in self.failures.items() if k.partition(":")[0] in wanted}
 
     @property
     def complete(self) -> bool:

@@ -21,10 +21,11 @@ from fanwise.view.formats import cut
 
 DOING = {
     "prepare": "is applied and compiled", "check": "is tested", "compare": "is compared",
-    "benchmark": "is measured", "verdict": "is judged",
+    "benchmark": "is measured", "profile": "is profiled", "verdict": "is judged",
 }  # fmt: skip
 ORIGINAL = {
-    "tests": "runs its tests", "recording": "is observed", "noise": "is measured against itself",
+    "tests": "runs its tests", "recording": "is observed", "profile": "is profiled",
+    "noise": "is measured against itself",
 }  # fmt: skip
 STYLES = {"accepted": "green", "rejected": "red", "undecided": "yellow", "same": "dim"}
 WIDEST = 40
@@ -109,7 +110,7 @@ class LiveCandidates:
             return f"{told}  {why(verdict, names)}", STYLES[verdict.status]
         if (error := self._state.error(entry)) is not None:
             return f"not judged: {error}", "red"
-        for kind in ("benchmark", "check", "prepare"):
+        for kind in ("benchmark", "check", "prepare", "profile"):
             if (doing := self._at_work.get(f"{kind}:{entry.candidate.key}")) is not None:
                 return f"{DOING[doing[0]]}, {_seconds(now - doing[1])}", "cyan"
         if entry.checked is not None:

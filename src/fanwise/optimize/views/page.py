@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from fanwise.optimize.verdict import ORIGINAL
 from fanwise.optimize.views.candidates import candidate_rows, legend, speed_scale
 from fanwise.optimize.views.markdown import markdown_lines
 from fanwise.optimize.views.results import UNJUDGED, WAITING, Results
@@ -82,4 +83,9 @@ def _sections(templates: Templates, results: Results) -> Iterator[Section]:
 
 
 def _winner(templates: Templates, results: Results) -> Section:
-    return templates.section("winner", "Winner", best=results.winner)
+    best, known = results.winner, results.state.profiles
+    profiles = []
+    if best is not None:
+        named = (("the original", ORIGINAL), ("the winner", best.candidate.key))
+        profiles = [(f"line profile of {who}", known[key]) for who, key in named if known.get(key)]
+    return templates.section("winner", "Winner", best=best, profiles=profiles)
