@@ -202,13 +202,13 @@ def browser() -> Iterator[Any]:
 
 QUESTIONS = {
     "resume after crash": "guides/command-line",
-    "requests per minute": "guides/caps-and-rates",
+    "requests per minute": "reference/fanwise",
     "too many requests": "troubleshooting",
     "share api key": "guides/share-a-key",
     "compare two prompts": "guides/compare-prompts",
     "windows": "start/install",
     "ollama": "providers",
-    "budget dollars": "recipes/runs",
+    "spend no more": "recipes/runs",
     "notebook": "recipes/runs",
     "github ci": "guides/ci",
     "agents refactor": "guides/refactor-with-agents",
