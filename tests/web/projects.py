@@ -62,7 +62,7 @@ for file in map(pathlib.Path, sys.argv[1:]):
     "optimize.yaml": """\
 optimize:
   target: slow.py::squares
-  candidates: [fast.py, wrong.py]
+  candidates: {files: [fast.py, wrong.py]}
   test: python3 check_slow.py
 """,
     "slow.py": """\
@@ -112,8 +112,8 @@ RUNS: dict[str, tuple[list[str], set[int]]] = {
 """By id: the command that makes the run, and its possible exit codes."""
 
 
-def make_runs(place: Place) -> None:
-    """One of each system, but for `optimize`, which measures."""
+def make_runs(place: Place, *, apart: bool = False) -> None:
+    """One of each system, but for `optimize`, which measures. `apart`: in other processes."""
     for words, codes in RUNS.values():
-        done = place.run(*words, given=b"1\n2\n3\n")
+        done = (place.process if apart else place.run)(*words, given=b"1\n2\n3\n")
         assert done.returncode in codes, (words, done.stderr.decode())
