@@ -57,17 +57,6 @@ def test_json_has_all_of_it_and_nothing_else(
     assert other["tree"]["nodes"][0]["id"] != found["tree"]["nodes"][0]["id"]
 
 
-def test_a_page_is_written_and_no_other_file_overwritten(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["split", ".", "--max-files", "9", "--html", "plan.html"]) == 0
-    page = (project / "plan.html").read_text()
-    assert ">Sub-plans</h2>" in page and "a/" in page
-    assert run(["split", ".", "--html", "plan.html"]) == 0, "its own page is replaced"
-    assert run(["split", ".", "--html", "a/m1.py"]) == 2
-    assert (project / "a" / "m1.py").read_text() == "import a.m2\n"
-
-
 def test_only_some_files(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["split", ".", "--files", "a/*.py", "--files", "!m1.py", "--files", "typo/**"]) == 0
     out = capsys.readouterr().out

@@ -135,6 +135,26 @@ def test_each_sub_plan_has_a_branch_with_what_it_builds_on_and_nothing_else(
     assert git(repo, "branch", "--format=%(refname:short)") == "main"
 
 
+def test_branches_of_sub_plans_that_a_sub_plan_returned_are_made_and_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    odd = "p00/m\x01.py"
+    repo = make_repo(tmp_path / "repo", {**packages(1, files=2), odd: "X = 1\n"})
+    parts = [{"goal": "one", "files": ["p00/m0.py"]}, {"goal": "two", "files": ["p00/m1.py", odd]}]
+    (tmp_path / "parts.json").write_text(json.dumps(parts))
+    first = f"test -e {tmp_path}/split || {{ touch {tmp_path}/split; cp {tmp_path}/parts.json"
+    edit = (
+        f'{first} "$FANWISE_PLAN_SUBPLANS"; exit; }}; for f in {{files}}; do echo x >> "$f"; done'
+    )
+    split = {"mode": "directory", "max_files": 9}
+    write_plan(tmp_path, each={"command": edit}, split=split, sandbox=False)
+    assert run_cli("run", "plan.json", "--yes", "--branches") == 0
+    assert len(git(repo, "branch", "--list", "*-parts/*").splitlines()) == 2
+    assert run_cli("resume", "plan", "--rollback") == 0
+    assert git(repo, "branch", "--format=%(refname:short)") == "main"
+
+
 def test_one_sub_plan_is_tried_again_with_a_word_from_the_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fanwise.processes import Command, CommandResult, run_command
+from fanwise.processes.guard_program import pids
 from fanwise.processes.table import look
 from tests.processes.support import alive, eventually, jump, pids_in, run
 
@@ -231,6 +232,23 @@ def test_what_a_command_leaves_behind_is_killed_and_told(script: str, tmp_path: 
         assert running.living() == []
         assert result.left_behind
         assert (result.exit_code, result.stdout.text) == (0, "done\n")
+
+    run(work())
+
+
+def test_one_that_was_forked_while_the_table_was_read_is_killed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = pids()
+    monkeypatch.setattr("fanwise.processes.table.pids", lambda: before)
+
+    async def work() -> None:
+        script = "sleep 1000 > /dev/null 2>&1 & echo $! >> pids"
+        running = Running(script, tmp_path, 1)
+        await running.started()
+        await jump_until_done(running.task, 1)
+        assert running.task.result().left_behind
+        await eventually(lambda: running.living() == [])
 
     run(work())
 

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from fanwise.cli.messages import print_json, print_line, say
+from fanwise.cli.messages import print_json, print_line
 from fanwise.cli.options import JsonOption
-from fanwise.cli.report import check_target, write_page
 from fanwise.cli.system_options import GivenOptions
 
 HELP = """Split a code base into sub-plans to work on in parallel.
@@ -20,7 +19,7 @@ HELP = """Split a code base into sub-plans to work on in parallel.
   fanwise split . --mode dependency          in import order, without cycles
   fanwise split . --mode directory           by folder
   fanwise split . --files 'src/**/*.py' --files '!src/vendor'
-  fanwise split . --max-files 30 --max-tokens 100000 --html plan.html
+  fanwise split . --max-files 30 --max-tokens 100000
   git diff --name-only -z --diff-filter=d main | fanwise split . --files -
 
 It prints a scorecard and the tree; nothing is changed, run or spent. In a
@@ -38,10 +37,6 @@ Exit codes: 0 done, 2 bad usage.
 
 def split(
     path: Annotated[str, typer.Argument(metavar="PATH", help="The folder of the code base.")] = ".",
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write an HTML page with the tree."),
-    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Print the whole tree.")] = False,
     as_json: JsonOption = False,
     *,
@@ -51,19 +46,10 @@ def split(
     from fanwise.plan.views.split_text import split_document, split_lines
 
     request = SplitRequest.of(Path(path), options.of_kind("plan"))
-    if html is not None:
-        check_target(html)
     found, listing = request.split()
-    if html is not None:
-        from fanwise.plan.views.split_page import split_page
-
-        write_page(html, split_page(found, Path(path).resolve().name))
     if as_json:
-        document = split_document(found, request.rules, listing)
-        print_json({**document, "html": None if html is None else str(html)})
+        print_json(split_document(found, request.rules, listing))
         return
     width = max(min(shutil.get_terminal_size((100, 24)).columns, 140), 60)
     for line in split_lines(found, listing, width=width, everything=everything):
         print_line(line.rstrip())
-    if html is not None:
-        say(f"the page is in {html}")

@@ -31,6 +31,7 @@ class ProcessFamily:
     def leader_is_reaped(self) -> None:
         """Take note that from now on its number may be another's, once the group is empty."""
         self._leader_is_ours = False
+        self._since = time.monotonic()
 
     def living(self) -> list[int]:
         """Return the processes that are alive now, the leader among them."""
@@ -72,12 +73,16 @@ class ProcessFamily:
         _kill(-self._leader, signal.SIGKILL if self._sandboxed else signal.SIGSTOP)
 
     def group_is_empty(self) -> bool:
-        """Whether nobody lives in the group; after the leader is reaped, one system call."""
+        """Whether nobody lives in the group; after the leader is reaped, one system call.
+
+        If the group is there and the table has no member of it, one was forked while the table was
+        read, by one that ended meanwhile: that takes another look.
+        """
         if not self._group_exists():
             return True
         table = look(self._since).processes
         members = [process for process in table.values() if process.group == self._leader]
-        return bool(table) and all(process.zombie for process in members)
+        return bool(members) and all(process.zombie for process in members)
 
     def _group_exists(self) -> bool:
         try:

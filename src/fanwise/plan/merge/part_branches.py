@@ -66,9 +66,10 @@ def _below(place: int, parts: Sequence[_Part], below: Sequence[list[int]], tree:
 
 
 def _parts(git: Git, base: str, last: str, leaves: Sequence[str]) -> list[_Part]:
-    form = "--format=%H%x00%an <%ae>%x00%ct%x00%B%x01"
-    rows = git.raw("log", "--reverse", form, f"{base}..{last}", "--").split(b"\x01")
-    told = [os.fsdecode(row).strip("\n").split("\0") for row in rows if row.strip()]
+    form = "--format=%H%x00%an <%ae>%x00%ct%x00%B"
+    out = os.fsdecode(git.raw("log", "--reverse", "-z", form, f"{base}..{last}", "--"))
+    words = out.removesuffix("\0").split("\0") if out else []
+    told = [words[at : at + 4] for at in range(0, len(words), 4)]
     assert len(told) == len(leaves), "one commit for each sub-plan"
     changed = _changed(git, [row[0] for row in told])
     return [

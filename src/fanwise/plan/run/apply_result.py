@@ -23,7 +23,14 @@ from fanwise.plan.spec.run_options import PlanRunOptions
 from fanwise.plan.state.leaf_entry import LeafEntry
 from fanwise.plan.state.plan_item import FAN_OUT
 from fanwise.plan.state.plan_state import PlanState
-from fanwise.plan.state.replay import WORK_TREE, earlier_work_tree, items_of
+from fanwise.plan.state.replay import (
+    WORK_TREE,
+    board_of,
+    earlier_work_tree,
+    items_of,
+    replay,
+    reusable,
+)
 from fanwise.plan.work.settle import keep_patch
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.results import patch_between
@@ -66,12 +73,14 @@ async def _deliver(
 
 async def roll_back(resolved: ResolvedPlan, run: Run) -> Undone | None:
     """Undo what was applied and remove the branch; None if there is no result."""
-    items = [] if run.journal is None else items_of(run.journal, run.id)
+    items = [] if run.journal is None else list(items_of(run.journal, run.id))
     value = next((each.value for each in items if each.key == "result"), None)
     if value is None:
         return None
     result = msgspec.convert(JSON.decode(value), PublishedResult)
-    undone = await in_thread(rollback, resolved.repo, resolved.base.commit, result, resolved.tree)
+    board = board_of(resolved.spec, resolved.base, resolved.work, items)
+    replay(board, items, reusable)  # the tree with the sub-plans that leaves returned
+    undone = await in_thread(rollback, resolved.repo, resolved.base.commit, result, board.tree)
     if undone.files or undone.branch:
         await _note(run, "rolled back")
     return undone

@@ -11,7 +11,7 @@ from fanwise.plan.state.plan_state import LeafState
 from fanwise.plan.state.read_run import RecordedPlan
 from fanwise.plan.views.leaf_diffs import LeafDiffs
 from fanwise.plan.views.rows import recorded_document
-from fanwise.plan.views.split_page import scorecard_tiles
+from fanwise.plan.views.split_text import figures
 from fanwise.plan.views.text import (
     cost_text,
     one_line,
@@ -109,7 +109,7 @@ def _sections(templates: Templates, found: RecordedPlan) -> Iterator[Section]:
         yield changed_outside(templates, state.outside)
     if found.calls.attempts:
         yield section("cost", "Cost", leaves=_costly(found))
-    tiles = scorecard_tiles(found.split.scorecard)
+    tiles = [Tile(*each) for each in figures(found.split.scorecard)]
     yield section("split", "Split", mode=found.split.mode, tiles=tiles, notes=list(_notes(found)))
     leaves = [(leaf, _origin(leaf), _files(leaf)) for leaf in found.state.leaves]
     yield section("sub-plans", "Sub-plans", leaves=leaves)
