@@ -13,7 +13,7 @@ import pytest
 from fanwise.errors import NotApplied, UsageError
 from fanwise.plan.merge.publish import (
     PATCH,
-    Undone,
+    RolledBack,
     apply,
     branch_name,
     check_result,
@@ -161,11 +161,11 @@ def test_applied_and_rolled_back_all_is_as_before(repo: Path, tmp_path: Path) ->
     applied = everything(repo)
     assert without_branch(applied)["git"] == without_branch(before)["git"]
     assert apply(repo, base, result.commit) == [], "a second time there is nothing to do"
-    assert rollback(repo, base, result) == Undone(files=tuple(written), branch=NAME)
+    assert rollback(repo, base, result) == RolledBack(files=tuple(written), branch=NAME)
     after = everything(repo)
     assert without_branch(after) == without_branch(before)
     assert after["refs"] == before["refs"]
-    assert rollback(repo, base, result) == Undone(), "a second time there is nothing to undo"
+    assert rollback(repo, base, result) == RolledBack(), "a second time there is nothing to undo"
     assert not (tmp_path / "hook-ran").exists()
 
 
@@ -206,7 +206,7 @@ def test_what_was_never_applied_does_not_keep_the_branch(repo: Path, tmp_path: P
     base, result = left(repo, tmp_path / "run")
     write(repo / "a.py", "my own work, meanwhile\n")
     before = files(repo)
-    assert rollback(repo, base, result) == Undone(branch=NAME)
+    assert rollback(repo, base, result) == RolledBack(branch=NAME)
     assert files(repo) == before
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fanwise.plan.merge.merge import lay, merge_result
+from fanwise.plan.merge.merge import merge_leaves, merge_result
 from fanwise.plan.merge.trees import ChainCommit, chain, tree_of
 from fanwise.plan.model.leaf_result import Blob, Change
 from fanwise.plan.model.merge_result import MergeResult, Strategy
@@ -29,7 +29,7 @@ def change(git: Git, leaf: str, files: Mapping[str, Content]) -> Change:
 
 def merge(git: Git, base: str, changes: Sequence[Change], strategy: Strategy) -> MergeResult:
     """Merge the changes, in order, and write the tree."""
-    found = lay(git, base, changes, strategy)
+    found = merge_leaves(git, base, changes, strategy)
     laid = [each.files for each in found if not each.conflicts]
     files = {path: blob for each in laid for path, blob in each.items()}
     commit = chain(git, base, [ChainCommit(files, "merged")])[-1] if files else base

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fanwise.plan.model.leaf_result import Try
 from fanwise.plan.work.by_command import CommandWorker
-from fanwise.plan.work.context import context, imported
+from fanwise.plan.work.context import context, files_imported_by
 from fanwise.plan.work.names import Names
 from fanwise.plan.work.prompt import prompt, quoted
 from fanwise.plan.work.signatures import signatures
@@ -176,7 +176,7 @@ def test_the_nearest_and_most_used_come_first() -> None:
         "pkg/b.py": ("far/two.py", "pkg/sub/below.py"),
     }
 
-    assert imported(["pkg/a.py", "pkg/b.py"], imports) == [
+    assert files_imported_by(["pkg/a.py", "pkg/b.py"], imports) == [
         "pkg/near.py", "pkg/sub/below.py", "far/two.py", "far/one.py",
     ]  # fmt: skip
 

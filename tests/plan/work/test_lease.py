@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise.plan.work.lease import LeasedPaths, leased
+from fanwise.plan.work.lease import LeasedPaths, sort_by_lease
 from fanwise.plan.work.settle import settle
 from fanwise.workspaces import WorkspacePool
 from tests.plan.work.support import leaf, make_repository
@@ -25,7 +25,7 @@ FILES = st.lists(PATHS, max_size=12, unique=True)
 def test_each_change_is_in_exactly_one_place(
     changed: list[str], own: list[str], before: list[str], shared: list[str]
 ) -> None:
-    found = leased(changed, own=own, shared=shared, before=before)
+    found = sort_by_lease(changed, own=own, shared=shared, before=before)
 
     everything = [path for paths in found for path in paths]
     assert sorted(everything) == sorted(changed)
@@ -37,7 +37,7 @@ def test_each_change_is_in_exactly_one_place(
 
 def sort(*changed: str, shared: tuple[str, ...] = ()) -> LeasedPaths:
     before = {"a.py", "b.py", "pkg/x.py", "pkg/y.py", "Docs/Readme.md", "CHANGES"}
-    return leased(changed, own=("a.py", "pkg/x.py"), shared=shared, before=before)
+    return sort_by_lease(changed, own=("a.py", "pkg/x.py"), shared=shared, before=before)
 
 
 def test_own_shared_new_and_foreign() -> None:
@@ -129,7 +129,7 @@ def test_after_it_is_settled_only_its_own_changes_are_there(
                 act(here.root, kind, name)
         changed = here.changed_files()
         before = here.files_at_base()
-        expected = leased(changed, own=mine.files, shared=(), before=before)
+        expected = sort_by_lease(changed, own=mine.files, shared=(), before=before)
 
         settled = settle(here, mine, shared=(), owners={"other/c.py": "leaf-c"})
 

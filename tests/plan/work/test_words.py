@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.errors import UsageError
-from fanwise.plan.work.captured_output import masked
-from fanwise.plan.work.words import VERIFY, WORK, check_line, fill, named
+from fanwise.plan.work.captured_output import mask_secrets
+from fanwise.plan.work.words import VERIFY, WORK, check_line, fill, places_in
 from tests.profiles import examples
 
 ODD = st.text(st.sampled_from(list("ab $\"'`\\;|&(){}*\n-é")), min_size=1, max_size=8)
@@ -48,7 +48,7 @@ def test_other_braces_stay() -> None:
 
 
 def test_which_names_a_line_has() -> None:
-    assert named("pytest -q {tests} ${files}", VERIFY) == {"tests"}
+    assert places_in("pytest -q {tests} ${files}", VERIFY) == {"tests"}
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_secrets_are_known_by_the_names_of_their_variables() -> None:
     }  # fmt: skip
     text = " ".join(variables.values())
 
-    assert masked(text, variables) == "••• ••• ••• /home/me/project /home/me abc us-intl"
+    assert mask_secrets(text, variables) == "••• ••• ••• /home/me/project /home/me abc us-intl"
 
 
 def test_a_secret_that_is_a_part_of_another_leaves_nothing_of_it() -> None:
-    assert masked("abcdef-ghijkl", {"A_TOKEN": "abcdef", "B_TOKEN": "abcdef-ghijkl"}) == "•••"
+    assert mask_secrets("abcdef-ghijkl", {"A_TOKEN": "abcdef", "B_TOKEN": "abcdef-ghijkl"}) == "•••"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fanwise.plan.merge.partial_merge import PartialMerge
-from fanwise.plan.merge.three_way import GitMessage, ThreeWayResult, lay_attributes, together
+from fanwise.plan.merge.three_way import GitMessage, ThreeWayResult, lay_attributes, merge_sides
 from fanwise.plan.merge.trees import Files
 from fanwise.plan.model.leaf_result import Blob, Change
 from fanwise.plan.model.merge_result import Conflict, Kind
@@ -74,7 +74,7 @@ class LeafMerger:
         if not self._has_attributes:
             lay_attributes(self._git, self._so_far.base)
             self._has_attributes = True
-        return together(self._git, sides.base, sides.ours, sides.theirs)
+        return merge_sides(self._git, sides.base, sides.ours, sides.theirs)
 
     def _named(
         self, change: Change, sides: Sides, conflicts: Iterable[GitMessage], marks: str
@@ -111,7 +111,7 @@ class LeafMerger:
         alone = []
         for leaf in others:
             ours = _over(sides.base, self._changes[leaf].files, sides.paths)
-            if together(self._git, sides.base, ours, sides.theirs).conflicts:
+            if merge_sides(self._git, sides.base, ours, sides.theirs).conflicts:
                 alone.append(leaf)
         return tuple(alone) or others
 

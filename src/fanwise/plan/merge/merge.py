@@ -30,7 +30,9 @@ def merge_result(merges: Sequence[LeafMerge], tree: str) -> MergeResult:
     )
 
 
-def lay(git: Git, base: str, changes: Sequence[Change], strategy: Strategy) -> list[LeafMerge]:
+def merge_leaves(
+    git: Git, base: str, changes: Sequence[Change], strategy: Strategy
+) -> list[LeafMerge]:
     """Find what each leaf does to the tree. Only blobs are written."""
     at_base = blobs_at(git, base)
     real = [_without_same(change, at_base) for change in changes]

@@ -59,7 +59,7 @@ def _parts(git: Git, base: str, result: PublishedResult, tree: Tree) -> dict[str
     return part_branches(git, base, result.commit, result.leaves, tree, branch_name(tree.root.id))
 
 
-class Undone(msgspec.Struct, frozen=True, kw_only=True):
+class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
     """What a rollback did."""
 
     files: tuple[str, ...] = ()
@@ -113,7 +113,9 @@ def apply(repo: Path, base: str, commit: str) -> list[str]:
     return move_tree(repo, base, commit, state="as in the commit that the plan started from")
 
 
-def rollback(repo: Path, base: str, result: PublishedResult, tree: Tree | None = None) -> Undone:
+def rollback(
+    repo: Path, base: str, result: PublishedResult, tree: Tree | None = None
+) -> RolledBack:
     """Undo `apply`, if it was done, and remove the branches unless somebody changed them.
 
     Either all files are put back, or none and `NotApplied` names those that changed since. If files
@@ -129,11 +131,11 @@ def rollback(repo: Path, base: str, result: PublishedResult, tree: Tree | None =
         for name, commit in _parts(git, base, result, tree).items():
             _remove(git, name, commit)
     if result.branch is None:
-        return Undone(files=tuple(files))
+        return RolledBack(files=tuple(files))
     was_there = result.branch in branches(git)
     kept = _remove(git, result.branch, result.commit)
     removed = result.branch if was_there and not kept else None
-    return Undone(files=tuple(files), branch=removed, kept=kept)
+    return RolledBack(files=tuple(files), branch=removed, kept=kept)
 
 
 def _branch(git: Git, name: str, commit: str) -> str:

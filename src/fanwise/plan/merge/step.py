@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from fanwise.plan.merge.leaf_merge import LeafMerge
-from fanwise.plan.merge.merge import lay, merge_result
+from fanwise.plan.merge.merge import merge_leaves, merge_result
 from fanwise.plan.merge.removed_names import broken_names
 from fanwise.plan.merge.trees import NOBODY, ChainCommit, Files, chain, tree_of
 from fanwise.plan.model.leaf_result import Change
@@ -44,7 +44,7 @@ def merge_step(
     it as they are, and the first changes of these leaves do not count.
     """
     again = {change.leaf for change in on_top}
-    merges = lay(git, base, [each for each in changes if each.leaf not in again], strategy)
+    merges = merge_leaves(git, base, [each for each in changes if each.leaf not in again], strategy)
     merges += [LeafMerge(each.leaf, each.files) for each in on_top]
     by_leaf = {each.leaf: each for each in (*changes, *on_top)}
     steps = [

@@ -42,7 +42,7 @@ class ThreeWayResult(NamedTuple):
     """The lines in conflict, with git's marks around them."""
 
 
-def together(
+def merge_sides(
     git: Git, base: Mapping[str, Blob], ours: Mapping[str, Blob], theirs: Mapping[str, Blob]
 ) -> ThreeWayResult:
     """Merge the files of two sides; `git` is a throw-away repository."""

@@ -14,7 +14,7 @@ from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.kernel.run_files import kept_files
 from fanwise.kernel.scope import path_here
-from fanwise.plan.merge.publish import PlanDelivery, Undone, apply, leave_parts, rollback
+from fanwise.plan.merge.publish import PlanDelivery, RolledBack, apply, leave_parts, rollback
 from fanwise.plan.merge.trees import commit_with
 from fanwise.plan.model.merge_result import PublishedResult, WorkTree
 from fanwise.plan.model.paths import patch_name
@@ -71,7 +71,7 @@ async def _deliver(
     return PlanDelivery(patch=patch, applied=files, is_there=True)
 
 
-async def roll_back(resolved: ResolvedPlan, run: Run) -> Undone | None:
+async def roll_back(resolved: ResolvedPlan, run: Run) -> RolledBack | None:
     """Undo what was applied and remove the branch; None if there is no result."""
     items = [] if run.journal is None else list(items_of(run.journal, run.id))
     value = next((each.value for each in items if each.key == "result"), None)

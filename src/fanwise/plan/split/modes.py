@@ -17,7 +17,7 @@ from fanwise.plan.split.grouping import (
     weights_of,
 )
 from fanwise.plan.split.rules import Rules, Sizes
-from fanwise.plan.split.tree import SplitPart, explained, leaf, nest
+from fanwise.plan.split.tree import SplitPart, leaf, nest, with_reasons
 
 
 class SplitShape(NamedTuple):
@@ -41,7 +41,7 @@ def shape(
     else:
         circles = circles_of(tokens, imports, deferred, rules)
         part, order = nest(dependency(tokens, circles, rules), rules), circles.imports
-    return SplitShape(explained(part, tokens, rules), order)
+    return SplitShape(with_reasons(part, tokens, rules), order)
 
 
 def independent(tokens: Sizes, imports: Imports, rules: Rules) -> list[list[str]]:

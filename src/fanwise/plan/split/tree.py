@@ -70,10 +70,10 @@ def _nested(groups: Sequence[Sequence[str]], levels: int) -> SplitPart:
     return whole(_nested(groups[start:end], levels - 1) for start, end in pairwise(bounds))
 
 
-def explained(part: SplitPart, tokens: Sizes, rules: Rules, *, alone: bool = True) -> SplitPart:
+def with_reasons(part: SplitPart, tokens: Sizes, rules: Rules, *, alone: bool = True) -> SplitPart:
     """Add the reason to each leaf that is beyond the limits."""
     if part.parts:
-        below = (explained(each, tokens, rules, alone=False) for each in part.parts)
+        below = (with_reasons(each, tokens, rules, alone=False) for each in part.parts)
         return changed(part, parts=tuple(below))
     return changed(part, why=_why(part.files, tokens, rules, alone=alone))
 

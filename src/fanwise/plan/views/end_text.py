@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import item_of
-from fanwise.plan.merge.publish import PlanDelivery, Undone
+from fanwise.plan.merge.publish import PlanDelivery, RolledBack
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.state.plan_state import PlanState
 from fanwise.plan.views.text import MOST_NAMED, counts_line, plural, problem_lines, requests
@@ -81,7 +81,7 @@ def note_lines(state: PlanState, delivery: PlanDelivery, commands: Commands) -> 
     return [" ".join(line.splitlines()) for line in lines]
 
 
-def rollback_lines(undone: Undone) -> list[str]:
+def rollback_lines(undone: RolledBack) -> list[str]:
     files = plural(len(undone.files), "file")
     lines = [f"put back in the work tree: {files}"] if undone.files else []
     return lines + ([f"the branch {undone.branch} was removed"] if undone.branch else [])

@@ -14,7 +14,7 @@ from fanwise.plan.model.node import Node
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.views.text import plural
 from fanwise.plan.work.by_model import SYSTEM
-from fanwise.plan.work.context import BYTES_A_TOKEN, imported
+from fanwise.plan.work.context import BYTES_A_TOKEN, files_imported_by
 from fanwise.plan.work.port import LeafSettings
 from fanwise.plan.work.prompt import prompt
 from fanwise.plan.work.sparse_folders import is_sparse
@@ -69,7 +69,7 @@ def _prompt_tokens(resolved: ResolvedPlan, leaf: Node) -> int:
     said = prompt(
         goal=leaf.goal or spec.goal, files=leaf.files, shared=spec.shared, verify=spec.verify or ""
     )
-    used = imported(leaf.files, base.split.imports)
+    used = files_imported_by(leaf.files, base.split.imports)
     declared = DECLARED * sum(base.tokens.get(path, 0) for path in used)
     room = LeafSettings(kept=resolved.repo).context_tokens
     return round((len(SYSTEM) + len(said)) / BYTES_A_TOKEN + min(room, declared))
@@ -93,30 +93,35 @@ def facts_of(resolved: ResolvedPlan, estimate: PlanEstimate) -> dict[str, Any]:
 
 def plan_lines(resolved: ResolvedPlan, estimate: PlanEstimate) -> list[str]:
     """What it is, how good the split is, what it would spend, and what to look out for."""
-    parts = (_what(resolved), _scored(resolved), _spent(resolved, estimate), _around(resolved))
+    parts = (
+        _goal_lines(resolved),
+        _split_lines(resolved),
+        _cost_lines(resolved, estimate),
+        _start_lines(resolved),
+    )
     return [line for part in parts for line in part]
 
 
-def _what(resolved: ResolvedPlan) -> Iterator[str]:
+def _goal_lines(resolved: ResolvedPlan) -> Iterator[str]:
     spec = resolved.spec
     if spec.goal:
-        yield f"goal: {_joined(spec.goal)}"
+        yield f"goal: {_one_line(spec.goal)}"
     each = spec.each
     who = each.model.name if each.model is not None else resolved.worker.name
     tries = f", at most {spec.retry + 1} tries" if spec.retry else ", one try"
-    yield f"each sub-plan by {each.kind} {_joined(who)}{tries}"
+    yield f"each sub-plan by {each.kind} {_one_line(who)}{tries}"
     if spec.verify is not None:
-        yield f"verified by: {_joined(spec.verify)}"
+        yield f"verified by: {_one_line(spec.verify)}"
     merged = f"merged: {spec.merge}"
-    yield merged if spec.check_ is None else f"{merged}; then checked by: {_joined(spec.check_)}"
+    yield merged if spec.check_ is None else f"{merged}; then checked by: {_one_line(spec.check_)}"
 
 
-def _joined(text: str) -> str:
+def _one_line(text: str) -> str:
     """All of it in one line: it is shown to be approved."""
     return " ".join(text.split())
 
 
-def _scored(resolved: ResolvedPlan) -> Iterator[str]:
+def _split_lines(resolved: ResolvedPlan) -> Iterator[str]:
     card, split = resolved.base.split.scorecard, resolved.base.split
     if resolved.spec.tasks is not None:
         yield f"{plural(card.leaves, 'task')}, {card.max_parallel} at once"
@@ -139,7 +144,7 @@ def _scored(resolved: ResolvedPlan) -> Iterator[str]:
         yield f"beyond the limits: {len(big) - MOST_SHOWN} more"
 
 
-def _spent(resolved: ResolvedPlan, estimate: PlanEstimate) -> Iterator[str]:
+def _cost_lines(resolved: ResolvedPlan, estimate: PlanEstimate) -> Iterator[str]:
     kept = len(resolved.tree.leaves) - estimate.leaves
     known = f"; {kept} of {len(resolved.tree.leaves)} are known from before" if kept else ""
     if resolved.spec.each.model is None:
@@ -157,7 +162,7 @@ def _spent(resolved: ResolvedPlan, estimate: PlanEstimate) -> Iterator[str]:
         yield f"budget: {', '.join(f'{most:g} {kind}' for kind, most in limits.items())}"
 
 
-def _around(resolved: ResolvedPlan) -> Iterator[str]:
+def _start_lines(resolved: ResolvedPlan) -> Iterator[str]:
     spec, base = resolved.spec, resolved.base
     start = "the dirty state" if spec.dirty else "HEAD"
     yield f"{plural(resolved.slots, 'workspace')}, from {start} ({base.commit[:12]})"

@@ -58,14 +58,14 @@ class LiveTree:
     def _leaf_lines(
         self, room: int, now: float, width: int, counts: Counter[State]
     ) -> Iterator[Line]:
-        wanted = [*dict.fromkeys(_wanted(self._now))]
+        wanted = [*dict.fromkeys(_by_relevance(self._now))]
         by_id = self._now.tree.by_id
         chosen = set([leaf for leaf in wanted if leaf in by_id and not by_id[leaf].children][:room])
         shown = [leaf for leaf in self._now.tree.leaves if leaf.id in chosen]
         counts.subtract(self._now.state(leaf.id) for leaf in shown)
         more = any(counts.values())
         most = min(WIDEST, max(width // 2, width - FOR_STATES)) - len(TWIG)
-        names = [_shortened(leaf.title, max(8, most)) for leaf in shown]
+        names = [_shorten(leaf.title, max(8, most)) for leaf in shown]
         wide = max(map(len, names), default=0)
         for leaf, name in zip(shown, names, strict=True):
             last = leaf is shown[-1] and not more
@@ -85,7 +85,7 @@ class LiveTree:
         return line
 
 
-def _wanted(now: Activity) -> Iterator[str]:
+def _by_relevance(now: Activity) -> Iterator[str]:
     yield from now.active
     last = list(reversed(now.recent))
     yield from (leaf for leaf in last if now.state(leaf) in WRONG)
@@ -107,6 +107,6 @@ def _seconds(seconds: float) -> str:
     return f"{minutes}:{rest:02} min" if minutes else f"{rest} s"
 
 
-def _shortened(title: str, room: int) -> str:
+def _shorten(title: str, room: int) -> str:
     """A long title keeps its end, where titles differ."""
     return title if len(title) <= room else f"…{title[1 - room :]}"

@@ -13,11 +13,11 @@ from fanwise.plan.views.leaf_diffs import LeafDiffs
 from fanwise.plan.views.rows import recorded_document
 from fanwise.plan.views.split_text import figures
 from fanwise.plan.views.text import (
+    conflict_outcome,
     cost_text,
     one_line,
     plural,
     requests,
-    settled,
     summary_lines,
 )
 from fanwise.plan.views.timeline import timeline
@@ -96,7 +96,7 @@ def _sections(templates: Templates, found: RecordedPlan) -> Iterator[Section]:
     if drawn is not None:
         yield section("timeline", "Timeline", timeline=drawn)
     if state.conflicts:
-        conflicts = [(each, settled(each.leaf, state)) for each in state.conflicts]
+        conflicts = [(each, conflict_outcome(each.leaf, state)) for each in state.conflicts]
         yield section("conflicts", "Conflicts", conflicts=conflicts)
     if state.broken:
         yield section("broken", "Broken names")
@@ -108,16 +108,16 @@ def _sections(templates: Templates, found: RecordedPlan) -> Iterator[Section]:
     if state.outside:
         yield changed_outside(templates, state.outside)
     if found.calls.attempts:
-        yield section("cost", "Cost", leaves=_costly(found))
+        yield section("cost", "Cost", leaves=_by_cost(found))
     tiles = [Tile(*each) for each in figures(found.split.scorecard)]
     yield section("split", "Split", mode=found.split.mode, tiles=tiles, notes=list(_notes(found)))
     leaves = [(leaf, _origin(leaf), _files(leaf)) for leaf in found.state.leaves]
     yield section("sub-plans", "Sub-plans", leaves=leaves)
-    settings = [(name, _shown(found.plan[name])) for name in SETTINGS if name in found.plan]
+    settings = [(name, _value_text(found.plan[name])) for name in SETTINGS if name in found.plan]
     yield section("run", "Run", settings=settings)
 
 
-def _costly(found: RecordedPlan) -> list[LeafState]:
+def _by_cost(found: RecordedPlan) -> list[LeafState]:
     asked = [each for each in found.state.leaves if each.calls.attempts]
     return sorted(asked, key=lambda each: (-each.calls.usd.known, -each.calls.tokens.known))
 
@@ -131,16 +131,16 @@ def _notes(found: RecordedPlan) -> Iterator[tuple[str, str]]:
     for title, lines in (
         ("hubs: files that very many others import",
          [f"{each.importers:>5}  {each.path}" for each in split.hubs]),
-        ("sub-plans beyond the limits", _said(beyond)),
-        ("files that are not UTF-8", _said(split.unparsed)),
-        ("files that were left out", _said(split.left_out)),
+        ("sub-plans beyond the limits", _note_lines(beyond)),
+        ("files that are not UTF-8", _note_lines(split.unparsed)),
+        ("files that were left out", _note_lines(split.left_out)),
     ):  # fmt: skip
         if lines:
             more = [f"… and {len(lines) - MOST_NOTES:,} more"] if len(lines) > MOST_NOTES else []
             yield f"{len(lines):,} {title}", "\n".join([*lines[:MOST_NOTES], *more])
 
 
-def _said(said: Iterable[FileNote]) -> list[str]:
+def _note_lines(said: Iterable[FileNote]) -> list[str]:
     return [f"{each.path}: {each.why}" for each in said]
 
 
@@ -164,5 +164,5 @@ def _files(leaf: LeafState) -> str:
     return "\n".join([*own, *rest, *(f"+ {p}" for p in sorted(changed - set(leaf.files)))])
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

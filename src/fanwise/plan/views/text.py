@@ -54,25 +54,31 @@ def problem_lines(state: PlanState, most: int | None = MOST_NAMED) -> Iterator[s
     """What needs attention, in groups with a title each."""
     for which, title in TITLES:
         told = [each for each in state.leaves if each.state == which and each.reason]
-        yield from few(title, [f"{e.title}: {one_line(e.reason)}{_edits(e)}" for e in told], most)
+        yield from titled_lines(
+            title, [f"{e.title}: {one_line(e.reason)}{_edits(e)}" for e in told], most
+        )
     lines = [f"{conflict_line(c, state)}{_edits(state.by_id[c.leaf])}" for c in state.conflicts]
-    yield from few("conflicts" if lines[1:] else "conflict", lines, most)
+    yield from titled_lines("conflicts" if lines[1:] else "conflict", lines, most)
     if state.complete and state.result is None and state.count("conflict"):
         yield "  nothing was merged"
     passed = "; the check passed all the same" if state.passed else ""
     broken = [broken_line(each, state) for each in state.broken]
-    yield from few(f"names that one sub-plan removed and another uses{passed}", broken, most)
+    yield from titled_lines(
+        f"names that one sub-plan removed and another uses{passed}", broken, most
+    )
     wanted = [request_line(each, state) for each in requests(state)]
     edits, was = ("edits", "were") if wanted[1:] else ("edit", "was")
-    yield from few(f"{edits} outside a sub-plan's own files {was} kept aside", wanted, most)
-    yield from _deleted(state, most)
+    yield from titled_lines(
+        f"{edits} outside a sub-plan's own files {was} kept aside", wanted, most
+    )
+    yield from _deletion_lines(state, most)
     it = "they" if state.may_have_run_twice[1:] else "it"
     twice = f"had been started before and not finished; {it} may have run twice"
-    yield from few(twice, state.may_have_run_twice, most)
-    yield from few(OUTSIDE_TITLE, state.outside, most)
+    yield from titled_lines(twice, state.may_have_run_twice, most)
+    yield from titled_lines(OUTSIDE_TITLE, state.outside, most)
 
 
-def few(title: str, lines: Sequence[str], most: int | None = MOST_NAMED) -> Iterator[str]:
+def titled_lines(title: str, lines: Sequence[str], most: int | None = MOST_NAMED) -> Iterator[str]:
     """A title with their number, and at most so many of them."""
     if lines:
         yield f"{len(lines):,} {title}:"
@@ -85,7 +91,7 @@ def _edits(leaf: LeafState) -> str:
     return f" (its edits: {leaf.kept})" if leaf.kept else ""
 
 
-def _deleted(state: PlanState, most: int | None) -> Iterator[str]:
+def _deletion_lines(state: PlanState, most: int | None) -> Iterator[str]:
     """Nothing forbids that, but hardly anybody means it."""
     lines = [
         f"{each.title}: {plural(len(each.files), 'file')}"
@@ -95,7 +101,7 @@ def _deleted(state: PlanState, most: int | None) -> Iterator[str]:
         and set(each.files) <= set(each.deleted)
         and each.deleted == each.changed  # else they were moved
     ]
-    return few(f"deleted all of {'their' if lines[1:] else 'its'} files", lines, most)
+    return titled_lines(f"deleted all of {'their' if lines[1:] else 'its'} files", lines, most)
 
 
 def counts_line(state: PlanState) -> str:
@@ -113,11 +119,11 @@ def requests(state: PlanState) -> list[EditRequest]:
 def conflict_line(conflict: Conflict, state: PlanState) -> str:
     """Where, between whom, and what became of it."""
     paths, who = ", ".join(conflict.paths), state.title(conflict.leaf)
-    outcome = settled(conflict.leaf, state)
-    return f"{paths} ({conflict.kind}): {who} with {titles(conflict.others, state)}: {outcome}"
+    outcome = conflict_outcome(conflict.leaf, state)
+    return f"{paths} ({conflict.kind}): {who} with {titles_text(conflict.others, state)}: {outcome}"
 
 
-def settled(leaf: str, state: PlanState) -> str:
+def conflict_outcome(leaf: str, state: PlanState) -> str:
     found = state.by_id.get(leaf)
     if found is None or found.state == "conflict":
         return "not settled"
@@ -150,7 +156,7 @@ def check_lines(checks: Sequence[MergeCheck], state: PlanState) -> Iterator[str]
     first, *others = checks
     yield f"check: {'passed' if first.passed else 'failed'} ({duration(first.seconds)})"
     if others:
-        without = titles(others[-1].without, state) or "nothing"
+        without = titles_text(others[-1].without, state) or "nothing"
         how = "passes" if others[-1].passed else "also fails"
         yield f"bisect: {len(others)} more; it {how} without {without}"
 
@@ -171,7 +177,7 @@ def result_lines(found: RecordedPlan) -> Iterator[str]:
         yield f"  in the work tree: {found.state.work_tree}"
 
 
-def titles(leaves: Iterable[str], state: PlanState) -> str:
+def titles_text(leaves: Iterable[str], state: PlanState) -> str:
     return ", ".join(map(state.title, leaves))
 
 
@@ -207,7 +213,7 @@ def _all_of(leaf: LeafState, found: RecordedPlan) -> Iterator[str]:
     if leaf.files:
         yield f"    {_files_text(leaf.files)}"
     if leaf.node.after:
-        yield f"    after {titles(leaf.node.after, found.state)}"
+        yield f"    after {titles_text(leaf.node.after, found.state)}"
     if leaf.spans:
         yield f"    {_times(leaf)}"
     for number, each in enumerate(leaf.tries, 1):

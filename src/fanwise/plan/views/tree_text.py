@@ -53,7 +53,7 @@ def first_tree_lines(
 
 
 def _line(tree: Tree, node: Node, first: str, states: Mapping[str, str], width: int) -> str:
-    told = _told(tree, node)
+    told = _about(tree, node)
     if node.id in states:
         told = f"{states[node.id]}  {told}"
     room = max(TITLE, width - len(first) - len(told) - 2)
@@ -62,7 +62,7 @@ def _line(tree: Tree, node: Node, first: str, states: Mapping[str, str], width: 
     return f"{first}{title:<{room}}  {told}"
 
 
-def _told(tree: Tree, node: Node) -> str:
+def _about(tree: Tree, node: Node) -> str:
     leaves, files = leaf_count(tree, node)
     many = f"{leaves:>4} leaves" if node.children else f"{'':>11}"
     marks = " irreducible" if node.irreducible else ""

@@ -19,7 +19,7 @@ from fanwise.plan.work.apply_edits import edited, path_of, read_text, write_all
 from fanwise.plan.work.captured_output import tail
 from fanwise.plan.work.context import BYTES_A_TOKEN
 from fanwise.plan.work.edits import BadAnswer, ParsedAnswer, read_answer
-from fanwise.plan.work.lease import leased
+from fanwise.plan.work.lease import sort_by_lease
 from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult, in_time
 from fanwise.plan.work.prompt import quoted, shown
 from fanwise.plan.work.subplans import BadForm, subplans_of
@@ -124,7 +124,7 @@ def _allowed(
     paths = [path_of(edit.name, ask.names) for edit in answer.edits]
     before = workspace.files_at_base()
     own = paths if ask.leaf.is_task else ask.files
-    foreign = set(leased(paths, own=own, shared=ask.shared, before=before).foreign)
+    foreign = set(sort_by_lease(paths, own=own, shared=ask.shared, before=before).foreign)
 
     def why_not(path: str) -> str:
         if path in hidden:

@@ -22,7 +22,7 @@ def output_of(result: CommandResult) -> str:
 
 def tail(text: str, most: int = MOST) -> str:
     """The end of a text, with secrets masked, in a form that every database accepts."""
-    shown = masked(text).replace("\0", "\N{SYMBOL FOR NULL}").strip()
+    shown = mask_secrets(text).replace("\0", "\N{SYMBOL FOR NULL}").strip()
     shown = shown.encode("utf-8", "replace").decode()
     if len(shown) <= most:
         return shown
@@ -30,7 +30,7 @@ def tail(text: str, most: int = MOST) -> str:
     return f"… {cut:,} characters left out …\n{shown[-most:]}"
 
 
-def masked(text: str, variables: Mapping[str, str] | None = None) -> str:
+def mask_secrets(text: str, variables: Mapping[str, str] | None = None) -> str:
     """The text without the values of variables whose names say that they are secrets."""
     found = os.environ if variables is None else variables
     secrets = {

@@ -14,7 +14,7 @@ MOST_FILES = 200
 """Files that are looked at."""
 
 
-def imported(files: Iterable[str], imports: Mapping[str, Sequence[str]]) -> list[str]:
+def files_imported_by(files: Iterable[str], imports: Mapping[str, Sequence[str]]) -> list[str]:
     """The files that these import and that are not among them: the nearest and most used first."""
     own = set(files)
     users: dict[str, list[str]] = {}

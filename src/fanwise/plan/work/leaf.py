@@ -31,13 +31,13 @@ from fanwise.plan.model.leaf_result import (
     Try,
 )
 from fanwise.plan.model.node import Node
-from fanwise.plan.work.context import context, imported
+from fanwise.plan.work.context import context, files_imported_by
 from fanwise.plan.work.names import Names, names_of
 from fanwise.plan.work.port import LeafSettings, LeafWorker, WorkRequest, WorkResult
 from fanwise.plan.work.prompt import prompt
-from fanwise.plan.work.settle import KeptEdits, UnusableWorkspace, intact, keep_patch, settle
+from fanwise.plan.work.settle import KeptEdits, UnusableWorkspace, check_folder, keep_patch, settle
 from fanwise.plan.work.verify import NotVerified, Verified, judging_tests, settings_for, verify
-from fanwise.plan.work.words import spelled_out
+from fanwise.plan.work.words import filled_text
 from fanwise.workspaces import Workspace, WorkspacePool
 
 _MOST_NAMED = 5
@@ -67,7 +67,7 @@ class LeafArguments(TypedDict, total=False):
 
 async def do_leaf(leaf: Node, *, pool: WorkspacePool, **given: Unpack[LeafArguments]) -> LeafResult:
     """Work on the leaf, inside an item that holds a permit for a workspace. `SubPlanFailed`."""
-    doing = _Doing(
+    doing = _LeafTries(
         leaf, leaf.goal or given["goal"], given["worker"], given["how"], given["owners"],
         tuple(given.get("before", ())), given.get("depth_left", 0),
         given.get("accepts", lambda subplans: None),
@@ -86,14 +86,14 @@ class _Failed(Exception):
         self, stage: Stage, reason: str, said: str = "", *, anew: bool, final: bool = False
     ) -> None:
         self.stage: Stage = stage
-        self.reason = _short(" ".join(reason.split()))
+        self.reason = _shorten(" ".join(reason.split()))
         self.said = said
         self.anew = anew
         self.final = final
         super().__init__(reason)
 
 
-class _Doing:
+class _LeafTries:
     def __init__(
         self,
         leaf: Node,
@@ -165,7 +165,7 @@ class _Doing:
     def _ask(self, here: Workspace, *, again: bool) -> WorkRequest:
         how, names = self._how, names_of(here)
         if self._context is None:
-            paths = imported(self._leaf.files, how.imports)
+            paths = files_imported_by(self._leaf.files, how.imports)
             declared = how.declarations.reader(here)
             self._context = context(paths, declared, tokens=how.context_tokens, names=names)
         tries = (*self._before, *self._tries)
@@ -193,7 +193,7 @@ class _Doing:
         if how.verify is None:
             return ""
         tests = judging_tests(files, how.imports, names.patterns(how.tests))
-        return spelled_out(
+        return filled_text(
             how.verify,
             {"files": [*map(names.here, files)], "tests": [*map(names.here, tests)],
              "id": self._leaf.id},
@@ -215,7 +215,7 @@ class _Doing:
         if settled.kept:
             raise _Failed(
                 "subplans",
-                f"it returned sub-plans, but also changed {_named(settled.kept)}: do only one",
+                f"it returned sub-plans, but also changed {_paths_text(settled.kept)}: do only one",
                 worked.said,
                 anew=True,
             )
@@ -242,9 +242,11 @@ class _Doing:
                 names=names, settings=settings_for(how.timeout, how.env, sandbox=how.sandbox),
             )  # fmt: skip
         except NotVerified as error:
-            tidy = await in_thread(_tidy, here, settled.kept)
-            undone = _undone(settled)
-            raise _Failed("verify", f"{error.reason}{undone}", error.said, anew=not tidy) from error
+            clean = await in_thread(_clean_up, here, settled.kept)
+            undone = _undone_text(settled)
+            raise _Failed(
+                "verify", f"{error.reason}{undone}", error.said, anew=not clean
+            ) from error
 
     def _note(self, failed: _Failed, seconds: float) -> None:
         self._seconds += seconds
@@ -275,10 +277,10 @@ def _change(here: Workspace, leaf: Node, kept: Sequence[str]) -> Change:
         raise _Failed("edits", reason, anew=True) from error
 
 
-def _tidy(here: Workspace, kept: Sequence[str]) -> bool:
+def _clean_up(here: Workspace, kept: Sequence[str]) -> bool:
     """Remove what the verification has left; whether that went well."""
     try:
-        intact(here)
+        check_folder(here)
         left = sorted(set(here.changed_files()) - set(kept))
         here.restore(left)
         return not set(here.changed_files()) - set(kept)
@@ -289,23 +291,23 @@ def _tidy(here: Workspace, kept: Sequence[str]) -> bool:
 def _keep(here: Workspace, how: LeafSettings, leaf: str) -> str | None:
     """Where the edits of a leaf that is given up are; None: there are none."""
     try:
-        intact(here)
+        check_folder(here)
         patch = here.diff()
     except (OSError, FanwiseError, UnusableWorkspace):
         return None
     return keep_patch(how.kept, f"{leaf[:12]}.patch", patch) if patch else None
 
 
-def _short(reason: str) -> str:
+def _shorten(reason: str) -> str:
     return reason if len(reason) <= _MOST_REASON else f"{reason[:_MOST_REASON]}…"
 
 
-def _undone(settled: KeptEdits) -> str:
+def _undone_text(settled: KeptEdits) -> str:
     paths = [each.path for each in settled.requests]
-    return f" (its edits in {_named(paths)} were undone: not its files)" if paths else ""
+    return f" (its edits in {_paths_text(paths)} were undone: not its files)" if paths else ""
 
 
-def _named(paths: Sequence[str]) -> str:
+def _paths_text(paths: Sequence[str]) -> str:
     shown = ", ".join(paths[:_MOST_NAMED])
     more = len(paths) - _MOST_NAMED
     return f"{shown} and {more} more" if more > 0 else shown

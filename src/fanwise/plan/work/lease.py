@@ -29,7 +29,7 @@ class LeasedPaths(NamedTuple):
         return tuple(sorted((*self.own, *self.shared, *self.new)))
 
 
-def leased(
+def sort_by_lease(
     changed: Iterable[str], *, own: Collection[str], shared: Sequence[str], before: Collection[str]
 ) -> LeasedPaths:
     """Sort what a leaf has changed; `before` are all files that were there at its start."""

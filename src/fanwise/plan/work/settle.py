@@ -15,7 +15,7 @@ import msgspec
 from fanwise.errors import FanwiseError
 from fanwise.plan.model.leaf_result import EditRequest
 from fanwise.plan.model.node import Node
-from fanwise.plan.work.lease import leased
+from fanwise.plan.work.lease import sort_by_lease
 from fanwise.workspaces import Workspace
 from fanwise.workspaces.folders import make_writable
 
@@ -43,27 +43,27 @@ def settle(
     workspace: Workspace, leaf: Node, *, shared: Sequence[str], owners: Mapping[str, str]
 ) -> KeptEdits:
     """Sort what was changed, and undo what is not this leaf's. `UnusableWorkspace`."""
-    intact(workspace)
+    check_folder(workspace)
     try:
-        return _settled(workspace, leaf, shared, owners)
+        return _sort_edits(workspace, leaf, shared, owners)
     except (OSError, FanwiseError):
         make_writable(workspace.root)
     try:
-        return _settled(workspace, leaf, shared, owners)
+        return _sort_edits(workspace, leaf, shared, owners)
     except (OSError, FanwiseError) as error:
         raise UnusableWorkspace(
             f"what it did to the workspace cannot be undone: {_why(error)}"
         ) from error
 
 
-def intact(workspace: Workspace) -> None:
+def check_folder(workspace: Workspace) -> None:
     """See that the folder is there, and is no link to another. `UnusableWorkspace`."""
     root = workspace.root
     if root.is_symlink() or not root.is_dir():
         raise UnusableWorkspace("it removed or replaced the folder of the workspace itself")
 
 
-def _settled(
+def _sort_edits(
     workspace: Workspace, leaf: Node, shared: Sequence[str], owners: Mapping[str, str]
 ) -> KeptEdits:
     before = workspace.files_at_base()
@@ -78,7 +78,7 @@ def _settled(
             first = changes.nested[0]
             raise UnusableWorkspace(f"it created a git repository inside this one: {first}")
         own = changes.files if leaf.is_task else leaf.files
-        now = leased(changes.files, own=own, shared=shared, before=before)
+        now = sort_by_lease(changes.files, own=own, shared=shared, before=before)
         if not now.foreign:
             _check_names(now.kept)
             return KeptEdits(kept=now.kept, requests=tuple(found.values()), whole=b"".join(whole))

@@ -20,7 +20,7 @@ from fanwise.plan.split.patterns import Patterns
 from fanwise.plan.work.by_command import run_outside
 from fanwise.plan.work.captured_output import output_of, tail
 from fanwise.plan.work.names import Names
-from fanwise.plan.work.words import VERIFY, Value, fill, named
+from fanwise.plan.work.words import VERIFY, Value, fill, places_in
 from fanwise.processes import PLAIN, CommandResult, Limits
 from fanwise.workspaces import Workspace
 
@@ -70,7 +70,7 @@ async def verify(
         "files": _there(workspace, files, names),
         "id": leaf,
     }
-    if any(not values[name] for name in named(line, VERIFY)):
+    if any(not values[name] for name in places_in(line, VERIFY)):
         return "no tests"
     filled_line, given = fill(line, values)
     async with scratch_folder(workspace) as scratch:

@@ -25,7 +25,7 @@ SEVERAL = ("files", "tests")
 _QUOTED = re.compile(rf"""(?<!\S)(['"])\{{({"|".join(SEVERAL)})\}}\1(?!\S)""")
 
 
-def named(line: str, names: Sequence[str]) -> set[str]:
+def places_in(line: str, names: Sequence[str]) -> set[str]:
     return set(_places(names).findall(line))
 
 
@@ -50,7 +50,7 @@ def fill(line: str, values: Mapping[str, Value]) -> tuple[str, list[str]]:
     return place_values(_places(tuple(values)).sub(mark, bare)), given
 
 
-def spelled_out(line: str, values: Mapping[str, Value]) -> str:
+def filled_text(line: str, values: Mapping[str, Value]) -> str:
     """The line with its values in it, quoted: for people and agents to read."""
 
     def text(found: re.Match[str]) -> str:
