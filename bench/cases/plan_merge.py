@@ -48,9 +48,7 @@ def _merging(git: Git) -> Row:
     commits = [commit_with(git, "HEAD", [change], change.title) for change in changes]
     ours, theirs = [], []
     for _ in range(ROUNDS):
-        took, step = _timed(
-            lambda: merge_step(git, "HEAD", changes, "three_way", Signature(goal="bench"))
-        )
+        took, step = _timed(lambda: merge_step(git, "HEAD", changes, Signature(goal="bench")))
         ours.append(took)
         took, tree = _timed(lambda: _by_hand(git, commits))
         theirs.append(took)

@@ -194,12 +194,19 @@ def test_a_word_from_the_user_is_kept_for_later_tries(
     fails.unlink()
     capfd.readouterr()
     assert run_cli("resume", "plan", "--retry-failed", "--json") == 0
-    found = json.loads(capfd.readouterr().out)["result"]["result"]
+    said = json.loads(capfd.readouterr().out)["result"]
+    found = said["result"]
     assert show(repo, found["commit"], "p01/m0.py") == "VALUE = 10\n1"
     assert show(repo, found["commit"], "p00/m0.py") == "VALUE = 00\n0"
     assert run_cli("resume", "plan", "--retry", "p00/m0.py", "--json") == 0
     found = json.loads(capfd.readouterr().out)["result"]["result"]
     assert show(repo, found["commit"], "p00/m0.py") == "VALUE = 00\n0", "it was told to another"
+    (leaf,) = [each for each in said["leaves"] if each["title"] == "p01/m0.py"]
+    assert run_cli("resume", "plan", "--retry", leaf["id"][:6], "--tell", "Say nothing") == 0
+    capfd.readouterr()
+    assert run_cli("resume", "plan", "--retry", leaf["id"][:6], "--json") == 0
+    found = json.loads(capfd.readouterr().out)["result"]["result"]
+    assert show(repo, found["commit"], "p01/m0.py") == "VALUE = 10\n0", "the last word counts"
 
 
 def test_one_that_settled_a_conflict_settles_it_anew_when_it_is_tried_again(

@@ -102,7 +102,6 @@ def random_plan(folder: Path, seed: int) -> list[str]:
     fields: dict[str, Any] = {
         "each": {"command": f"f=$FANWISE_PLAN_TITLE; case $f in {' '.join(cases)} esac"},
         "retry": random.randint(0, 1),
-        "merge": random.choice(["three_way", "three_way", "fail_on_conflict"]),
         "fail_fast": random.random() < 0.3,
         "sandbox": False,
     }

@@ -128,12 +128,3 @@ def test_what_was_given_up_can_be_looked_at_and_tried_again(
     (tmp_path / "there").touch()
     assert run_cli(*typed(told, "to try them again")) == 0
     assert "3 sub-plans: 3 done" in capfd.readouterr().out
-
-
-def test_after_a_conflict_that_fails_it_is_said_that_nothing_was_merged(repo: Path) -> None:
-    def work(work: Work) -> None:
-        (work.root / "list.txt").write_text(work.title)
-
-    found = run_plan_sync("g", work, repo=repo, split=SPLIT, merge="fail_on_conflict")
-    assert [leaf.state for leaf in found.leaves] == ["done", "conflict", "conflict"]
-    assert found.notes[-1] == "  nothing was merged"

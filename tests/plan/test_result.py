@@ -76,7 +76,7 @@ def step_of(repo: Path, edits: dict[str, Content] = EDITS) -> tuple[str, MergeSt
     base = user("rev-parse", "HEAD")
     runs = blob(user, "exit\n", "100755")
     changes = [change(user, "L1", edits), change(user, "L2", {"run.sh": runs})]
-    return base, merge_step(user, base, changes, "three_way", Signature(goal="g"))
+    return base, merge_step(user, base, changes, Signature(goal="g"))
 
 
 def left(repo: Path, folder: Path, *, branch: str | None = NAME) -> tuple[str, PublishedResult]:
@@ -143,7 +143,7 @@ def test_a_patch_only_and_no_change_at_all(repo: Path, tmp_path: Path) -> None:
     _, result = left(repo, tmp_path / "one", branch=None)
     assert (result.branch, result.patch) == (None, PATCH)
     base, step = step_of(repo)
-    nothing = merge_step(Git(repo), base, [], "three_way", Signature(goal="g"))
+    nothing = merge_step(Git(repo), base, [], Signature(goal="g"))
     result = leave(repo, base, nothing, branch=NAME, folder=tmp_path / "two")
     assert (result.branch, result.patch, result.commit) == (None, None, base)
     assert step.commit != base
@@ -216,7 +216,7 @@ def test_a_dirty_start_is_applied_onto_the_dirty_files_and_undone(repo: Path) ->
     user = Git(repo)
     edits: dict[str, Content] = {"pkg/b.py": "changed twice\n", "untracked.txt": None}
     changes = [change(user, "L1", edits)]
-    step = merge_step(user, start.commit, changes, "three_way", Signature(goal="g"))
+    step = merge_step(user, start.commit, changes, Signature(goal="g"))
     assert sorted(apply(repo, start.commit, step.commit)) == sorted(edits)
     assert (repo / "pkg/b.py").read_text() == "changed twice\n"
     rollback(repo, start.commit, PublishedResult(commit=step.commit))
@@ -300,7 +300,7 @@ def test_thousands_of_files_are_no_matter(repo: Path) -> None:
     user = Git(repo)
     one = blob(user, "x\n")
     many = {f"deep/{'folder' * 20}/{number:05}.py": one for number in range(600)}
-    step = merge_step(user, "HEAD", [Change(leaf="L", title="L", files=many)], "three_way",
+    step = merge_step(user, "HEAD", [Change(leaf="L", title="L", files=many)],
                       Signature(goal="g"))  # fmt: skip
     base = user("rev-parse", "HEAD")
     assert len(apply(repo, base, step.commit)) == 600

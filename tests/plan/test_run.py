@@ -228,25 +228,6 @@ def test_a_conflict_that_cannot_be_settled_is_given_up_with_files_and_both_leave
     assert line.endswith(f"(its edits: {leaf.kept})")
 
 
-def test_failing_on_a_conflict_keeps_the_edits_and_merges_nothing(tmp_path: Path) -> None:
-    repo = make_repo(tmp_path / "repo", {**packages(2, files=1), "list.txt": "start\n"})
-
-    def work(work: Work) -> None:
-        (work.root / "list.txt").write_text(f"{work.title}\n")
-
-    options = {"split": {**SPLIT, "max_files": 1}, "files": "**/*.py"}
-    journal = tmp_path / "journal.db"
-    fields = {"shared": "list.txt"}
-    options["merge"] = "fail_on_conflict"
-    found = done(repo, work, fields=fields, journal=journal, run="r", **options)
-    kept = found.leaf("p01/m0.py").kept
-    assert kept is not None
-    assert "+p01/m0.py\n" in Path(kept).read_text()
-    assert found.commit is None
-    assert not found.ok
-    assert any("p01/m0.py with p00/m0.py: not settled" in note for note in found.notes)
-
-
 def unchanged_but_branches(repo: Path) -> Any:
     """The tree, the index and HEAD are as they were."""
     from contextlib import contextmanager

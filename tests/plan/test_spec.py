@@ -45,9 +45,7 @@ def problem(repo: Path, text: str) -> tuple[str, str, int | None]:
 
 def test_a_small_file_has_sensible_defaults(repo: Path) -> None:
     spec = planned(repo, GOOD).resolved.spec
-    assert (spec.max_parallel, spec.retry, spec.merge, spec.result) == (
-        10, 1, "three_way", "branch",
-    )  # fmt: skip
+    assert (spec.max_parallel, spec.retry, spec.result) == (10, 1, "branch")
     assert spec.split.mode == "independent"
     assert (spec.fail_fast, spec.dirty, spec.sparse, spec.shared) == (False, False, None, ())
 
@@ -68,7 +66,6 @@ def test_a_small_file_has_sensible_defaults(repo: Path) -> None:
         ("sparse: [/etc]", "plan.sparse[0]", "outside the repository"),
         ("max_parallel: 0", "plan.max_parallel", "at least 1"),
         ("max_parallel: 257", "plan.max_parallel", "at most 256"),
-        ("merge: threeway", "plan.merge", "`three_way` or `fail_on_conflict`"),
         ("verify: pytest {test}", "plan.verify", "did you mean {tests}?"),
         ("check: pytest {tests}", "plan.check", "{tests} has no meaning here"),
         ("retry: -1", "plan.retry", "at least 0"),
@@ -166,7 +163,7 @@ def test_what_only_the_preview_can_say(repo: Path) -> None:
     assert any(line.startswith("1 sub-plan of 2 files") for line in lines)
     assert any("pkg/logo.png (binary" in line for line in lines)
     assert "no file matches 'docs/**'" in lines
-    assert "merged: three_way; then checked by: pytest" in lines
+    assert "checked when merged, by: pytest" in lines
     assert told.preview().facts["scorecard"]["files"] == 2
 
 

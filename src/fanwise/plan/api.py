@@ -101,7 +101,6 @@ async def run_plan(
     verify: str | None = None,
     check: str | None = None,
     cap: int = 10,
-    merge: str = "three_way",
     retry: RetryLike = 1,
     fail_fast: bool = False,
     dirty: bool = False,
@@ -116,7 +115,7 @@ async def run_plan(
 
     `each` is who does a sub-plan: as in a file (`{"command": …}`, `{"model": …}`), or a function,
     which is given a `Work`. A model may be an object. `cap`: how many at once. `retry`: further
-    tries of a sub-plan that failed, each told why. `files`, `split`, `verify`, `check`, `merge`,
+    tries of a sub-plan that failed, each told why. `files`, `split`, `verify`, `check`,
     `fail_fast`, `dirty`: as in a file, and whatever else a file may have in `fields`. `folder`:
     what paths are relative to. `apply`: write the result to the work tree. `bisect`: if the check
     fails, find the sub-plans to leave out. `where`: the `RunArguments`. A durable run goes on if it
@@ -125,7 +124,7 @@ async def run_plan(
     """
     doing, objects = _each(each)
     given = {
-        "repo": os.fspath(repo), "goal": goal, "files": files, "max_parallel": cap, "merge": merge,
+        "repo": os.fspath(repo), "goal": goal, "files": files, "max_parallel": cap,
         "retry": _times(retry), "fail_fast": fail_fast, "dirty": dirty, "each": doing,
         "split": split, "verify": verify, "check": check,
     }  # fmt: skip

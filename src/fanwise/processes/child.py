@@ -95,17 +95,18 @@ class Child:
         """Whether its output could not be stored."""
         return any(output.error is not None for output in self._outputs)
 
-    async def quiet(self, grace: float) -> bool:
+    async def quiet(self, grace: float, *, daemons: bool) -> bool:
         """After the program's end, wait for what it has started; False if that goes on.
 
-        Processes that have left the group and closed the pipes are not looked for: they are
-        daemons, started to stay.
+        With `daemons`, processes that have left the group and closed the pipes may stay.
         """
         self._drain()
         if not await self._until(self._is_silent, grace, watch=True) or self.exceeds:
             return False
         self._reap()
-        return await self._until(self._family.group_is_empty, grace, poll=True)
+        if not await self._until(self._family.group_is_empty, grace, poll=True):
+            return False
+        return daemons or not self._family.living()
 
     async def end(self, grace: float) -> None:
         """Ask everything to end, wait for `grace` seconds, kill what is left, await its death."""

@@ -26,6 +26,7 @@ async def run_command(
     grace: float = GRACE_S,
     spill: Path | None = None,
     hide: Sequence[bytes] = (),
+    daemons: bool = True,
 ) -> CommandResult:
     """Run a command and return how it ended, whatever its exit code; see `require_success`.
 
@@ -33,7 +34,8 @@ async def run_command(
     SIGKILL; a second cancellation ends the grace. Processes that the program left behind, in its
     group or with its output open, have as long to end by themselves. Output beyond the
     command's `keep` goes to a file in `spill`, complete; without it, its middle is dropped.
-    `hide`: what is masked in its output before that is stored or cut.
+    `hide`: what is masked in its output before that is stored or cut. `daemons`: whether processes
+    may stay that have left the group and closed its output, as those that are started to stay do.
 
     A command that takes more than its `limits` allow is killed at once. Where a sandbox was asked
     for and there is none, nothing runs: `SandboxUnavailable`.
@@ -43,19 +45,21 @@ async def run_command(
     child = Child(command, spill, hide)
     told = False
     try:
-        result = await _run(child, timeout, grace)
+        result = await _run(child, timeout, grace, daemons=daemons)
         told = True
         return result
     finally:
         child.close(keep_output=told)
 
 
-async def _run(child: Child, timeout: float | None, grace: float) -> CommandResult:
+async def _run(
+    child: Child, timeout: float | None, grace: float, *, daemons: bool
+) -> CommandResult:
     timed_out = left_behind = False
     try:
         timed_out = not await child.exited(timeout)
         if not timed_out and not child.broken and not child.exceeds:
-            left_behind = not await child.quiet(grace) and not child.exceeds
+            left_behind = not await child.quiet(grace, daemons=daemons) and not child.exceeds
     except asyncio.CancelledError:
         await child.end(grace)
         raise

@@ -8,7 +8,7 @@ from pathlib import Path
 from fanwise.plan.merge.merge import merge_leaves, merge_result
 from fanwise.plan.merge.trees import ChainCommit, chain, tree_of
 from fanwise.plan.model.leaf_result import Blob, Change
-from fanwise.plan.model.merge_result import MergeResult, Strategy
+from fanwise.plan.model.merge_result import MergeResult
 from fanwise.workspaces.git import Git
 from tests.workspaces.support import make_repo
 
@@ -27,9 +27,9 @@ def change(git: Git, leaf: str, files: Mapping[str, Content]) -> Change:
     return Change(leaf=leaf, title=f"Title of {leaf}", files=found)
 
 
-def merge(git: Git, base: str, changes: Sequence[Change], strategy: Strategy) -> MergeResult:
+def merge(git: Git, base: str, changes: Sequence[Change]) -> MergeResult:
     """Merge the changes, in order, and write the tree."""
-    found = merge_leaves(git, base, changes, strategy)
+    found = merge_leaves(git, base, changes)
     laid = [each.files for each in found if not each.conflicts]
     files = {path: blob for each in laid for path, blob in each.items()}
     commit = chain(git, base, [ChainCommit(files, "merged")])[-1] if files else base

@@ -1,4 +1,4 @@
-"""Changes of leaves become one tree, in every strategy: each conflict named, nothing lost."""
+"""Changes of leaves become one tree: each conflict named, nothing lost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fanwise.plan.model.leaf_result import Blob, Change
-from fanwise.plan.model.merge_result import MergeResult, Strategy
+from fanwise.plan.model.merge_result import MergeResult
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import Content, blob, change, lines, merge, names, read, repository
 from tests.workspaces.support import commit, everything, git, write
@@ -31,29 +31,22 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Git:
         return repository(tmp_path_factory.mktemp("merge") / "user's", FILES)
 
 
-def merged(git: Git, *edits: dict[str, Content], strategy: Strategy = "three_way") -> MergeResult:
+def merged(git: Git, *edits: dict[str, Content]) -> MergeResult:
     """The leaves A, B, C … make these edits."""
-    return merge(git, "HEAD", [change(git, name, each) for name, each in leaves(edits)], strategy)
+    return merge(git, "HEAD", [change(git, name, each) for name, each in leaves(edits)])
 
 
 def leaves(edits: tuple[dict[str, Content], ...]) -> list[tuple[str, dict[str, Content]]]:
     return list(zip("ABCDEFGH", edits, strict=False))
 
 
-STRATEGIES: list[Strategy] = ["three_way", "fail_on_conflict"]
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_disjoint_changes_are_all_in_and_nothing_else_is_touched(
-    shared: Git, strategy: Strategy
-) -> None:
+def test_disjoint_changes_are_all_in_and_nothing_else_is_touched(shared: Git) -> None:
     before = everything(shared.cwd)
     found = merged(
         shared,
         {"shared.py": lines(l1="A"), "new/a.py": "a\n"},
         {"pkg/two.py": None, "empty": ""},
         {"pkg/one.py": "C\r\n"},
-        strategy=strategy,
     )
     assert found.leaves == ("A", "B", "C")
     assert not found.conflicts
@@ -84,14 +77,13 @@ def test_the_base_is_the_commit_that_all_started_from_whatever_head_is(tmp_path:
     )  # fmt: skip
     write(user.cwd / "shared.py", lines(l15="the user, meanwhile"))
     commit(user.cwd, "meanwhile")
-    found = merge(user, base, [one, two], "three_way")
+    found = merge(user, base, [one, two])
     assert read(user, found.tree, "shared.py") == lines(l1="A", l30="B")
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_same_change_by_two_leaves_is_no_conflict(shared: Git, strategy: Strategy) -> None:
+def test_the_same_change_by_two_leaves_is_no_conflict(shared: Git) -> None:
     same: dict[str, Content] = {"shared.py": lines(l3="x"), "new.py": "n\n", "other.py": None}
-    found = merged(shared, same, dict(same), {"pkg/one.py": "x\n"}, strategy=strategy)
+    found = merged(shared, same, dict(same), {"pkg/one.py": "x\n"})
     assert found.leaves == ("A", "B", "C")
     assert not found.conflicts
     assert read(shared, found.tree, "new.py") == "n\n"
@@ -194,36 +186,16 @@ def test_a_conflict_is_named_with_its_files_and_both_leaves(shared: Git, case: s
     assert found.tree == alone.tree
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_failing_on_conflict_merges_nothing_and_names_all(shared: Git, case: str) -> None:
-    _, paths, ours, theirs = CASES[case]
-    found = merged(
-        shared, ours, theirs, {"other.py": "1\n"}, {"other.py": "2\n"}, strategy="fail_on_conflict"
-    )
-    assert found.leaves == ()
-    assert found.tree == shared("rev-parse", "HEAD^{tree}")
-    assert [(each.kind, each.leaf, each.others) for each in found.conflicts] == [
-        ("overlap", "B", ("A",)),
-        ("overlap", "D", ("C",)),
-    ]
-    assert set(found.conflicts[0].paths) & set(paths)
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_two_that_delete_the_same_and_make_others_are_in(shared: Git, strategy: Strategy) -> None:
+def test_two_that_delete_the_same_and_make_others_are_in(shared: Git) -> None:
     found = merged(
         shared,
         {"shared.py": None, "a.py": "nothing\nof it\n"},
         {"shared.py": None, "b.py": "something\nelse\n"},
-        strategy=strategy,
     )
     assert found.leaves == ("A", "B")
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_other_letters_are_no_conflict_where_only_one_leaf_writes_them(
-    shared: Git, strategy: Strategy
-) -> None:
+def test_other_letters_are_no_conflict_where_only_one_leaf_writes_them(shared: Git) -> None:
     """One renames its file, another uses a folder that is there, two do the very same."""
     found = merged(
         shared,
@@ -231,7 +203,6 @@ def test_other_letters_are_no_conflict_where_only_one_leaf_writes_them(
         {"PKG/four.py": "4\n", "both": "b\n"},
         {"pkg/two.py": "2\n", "Pkg/five.py": "5\n", "both": "b\n"},
         {"pkg/Two.py.old": "2\n", "other.py": None, "OTHER.py": lines(40)},
-        strategy=strategy,
     )
     assert not found.conflicts
     assert found.leaves == ("A", "B", "C", "D")
@@ -299,10 +270,9 @@ def test_of_a_link_and_a_text_only_the_real_name_is_told(shared: Git) -> None:
     assert [each.paths for each in found.conflicts] == [("run.sh",)]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_submodules_at_two_commits_are_a_conflict(shared: Git, strategy: Strategy) -> None:
+def test_submodules_at_two_commits_are_a_conflict(shared: Git) -> None:
     one, two = (Blob("160000", name * 40) for name in "12")
-    found = merged(shared, {"sub": one}, {"sub": two}, strategy=strategy)
+    found = merged(shared, {"sub": one}, {"sub": two})
     assert [(each.paths, each.others) for each in found.conflicts] == [(("sub",), ("A",))]
 
 
@@ -358,8 +328,7 @@ def test_no_program_of_the_configuration_runs(
     (tmp_path / "ran").unlink()
     git(user.cwd, "reset", "-q", "--hard", "main~2")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(user.cwd / ".git" / "config"))
-    for strategy in STRATEGIES:
-        merge(user, "HEAD", changes_of(user, one, two), strategy)
+    merge(user, "HEAD", changes_of(user, one, two))
     assert not (tmp_path / "ran").exists()
 
 

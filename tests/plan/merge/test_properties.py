@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fanwise.plan.merge.trees import blobs_at, commit_with
 from fanwise.plan.model.leaf_result import Blob, Change
-from fanwise.plan.model.merge_result import MergeResult, Strategy
+from fanwise.plan.model.merge_result import MergeResult
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import blob, lines, merge, repository
 from tests.profiles import NO_SHRINKING, examples
@@ -21,7 +21,6 @@ from tests.workspaces.support import everything
 PATHS = [f"{folder}/f{number}.py" for folder in ("a", "a/deep", "b", "c c") for number in range(3)]
 FILES = {path: lines(24).replace("line", f"{path} line") for path in PATHS}
 NEW = ["a/new.py", "a/new.py/inner.py", "d/new.py", "b"]
-STRATEGIES: list[Strategy] = ["three_way", "fail_on_conflict"]
 
 
 @pytest.fixture(scope="module")
@@ -89,32 +88,28 @@ def changes_of(user: Git, edits: list[Edits]) -> list[Change]:
 
 
 @examples(0.2, phases=NO_SHRINKING, suppress=[HealthCheck.function_scoped_fixture])
-@example(edits=MOVED_TWICE, strategy="three_way", seed=7)
-@example(edits=EDITED_THEN_MOVED_TWICE, strategy="three_way", seed=0)
-@example(edits=REPLACED_WHERE_IT_WENT, strategy="three_way", seed=0)
-@example(edits=A_FILE_IN_THE_PLACE_OF_ITS_FOLDER, strategy="three_way", seed=0)
-@given(edits=edits(), strategy=st.sampled_from(STRATEGIES), seed=st.integers(0, 9))
+@example(edits=MOVED_TWICE, seed=7)
+@example(edits=EDITED_THEN_MOVED_TWICE, seed=0)
+@example(edits=REPLACED_WHERE_IT_WENT, seed=0)
+@example(edits=A_FILE_IN_THE_PLACE_OF_ITS_FOLDER, seed=0)
+@given(edits=edits(), seed=st.integers(0, 9))
 def test_any_order_of_ending_makes_the_same_tree_and_nothing_is_lost(
-    user: Git, edits: list[Edits], strategy: Strategy, seed: int
+    user: Git, edits: list[Edits], seed: int
 ) -> None:
     changes = changes_of(user, edits)
-    merged = merge(user, "HEAD", changes, strategy)
+    merged = merge(user, "HEAD", changes)
     ended = list(changes)
     Random(seed).shuffle(ended)  # they end in any order; the tree's order is what counts
     in_order = sorted(ended, key=lambda each: each.leaf)
-    assert merge(user, "HEAD", in_order, strategy) == merged
-    check_whole(user, merged, changes, strategy)
+    assert merge(user, "HEAD", in_order) == merged
+    check_whole(merged, changes)
     check_lines(user, merged, edits)
 
 
-def check_whole(user: Git, merged: MergeResult, changes: list[Change], strategy: Strategy) -> None:
+def check_whole(merged: MergeResult, changes: list[Change]) -> None:
     """Every leaf is in, or named in a conflict with another one."""
     known = [each.leaf for each in changes]
-    if strategy == "fail_on_conflict" and merged.conflicts:
-        assert merged.leaves == ()
-        assert merged.tree == user("rev-parse", "HEAD^{tree}")
-    else:
-        assert sorted((*merged.leaves, *merged.aside)) == known
+    assert sorted((*merged.leaves, *merged.aside)) == known
     for conflict in merged.conflicts:
         assert conflict.paths
         assert conflict.others
@@ -141,11 +136,10 @@ def check_lines(user: Git, merged: MergeResult, edits: list[Edits]) -> None:
 
 
 def test_disjoint_leaves_make_the_tree_of_all_their_files(user: Git) -> None:
-    """The same as to write all of them, one after another, whichever the strategy."""
+    """The same as to write all of them, one after another."""
     changes = changes_of(user, [{path: f"leaf {n}\n"} for n, path in enumerate(PATHS)])
     commit = commit_with(user, "HEAD", changes, "all")
-    for strategy in STRATEGIES:
-        merged = merge(user, "HEAD", changes, strategy)
-        assert merged.tree == user("rev-parse", f"{commit}^{{tree}}")
+    merged = merge(user, "HEAD", changes)
+    assert merged.tree == user("rev-parse", f"{commit}^{{tree}}")
     assert blobs_at(user, commit).keys() == FILES.keys()
     assert isinstance(blobs_at(user, commit)[PATHS[0]], Blob)

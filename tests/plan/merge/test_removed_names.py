@@ -71,7 +71,7 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Git:
 
 def found(user: Git, *edits: dict[str, Content]) -> tuple[BrokenName, ...]:
     changes = [change(user, name, each) for name, each in zip("ABCD", edits, strict=False)]
-    merged = merge(user, "HEAD", changes, "three_way")
+    merged = merge(user, "HEAD", changes)
     assert not merged.conflicts, "it merges cleanly, and breaks"
     return broken_names(user, "HEAD", merged.tree, changes)
 

@@ -33,8 +33,8 @@ def test_one_commit_a_leaf_in_order_each_with_what_it_does_to_the_tree(tmp_path:
         change(user, "L4", {"a.py": lines(l30="four")}),
     ]
     before = everything(user.cwd)
-    step = merge_step(user, "HEAD", changes, "three_way", SIGNED)
-    assert step == merge_step(user, "HEAD", changes, "three_way", SIGNED)
+    step = merge_step(user, "HEAD", changes, SIGNED)
+    assert step == merge_step(user, "HEAD", changes, SIGNED)
     assert step.merged.leaves == ("L1", "L2", "L4")
     assert step.merged.aside == ("L3",)
     assert user("rev-parse", f"{step.commit}^{{tree}}") == step.merged.tree
@@ -60,9 +60,9 @@ def test_what_was_done_again_on_the_merge_lies_on_top(tmp_path: Path) -> None:
         change(user, "L2", {"a.py": lines(l1="two"), "b.py": "two\n"}),
         change(user, "L3", {"c.py": "three\n"}),
     ]
-    first = merge_step(user, "HEAD", changes, "three_way", SIGNED)
+    first = merge_step(user, "HEAD", changes, SIGNED)
     again = change(user, "L2", {"a.py": lines(l1="one and two")})
-    second = merge_step(user, "HEAD", changes, "three_way", SIGNED, on_top=[again])
+    second = merge_step(user, "HEAD", changes, SIGNED, on_top=[again])
     assert second.merged.leaves == ("L1", "L3", "L2")
     assert second.merged.conflicts == ()
     assert user("rev-parse", f"{second.commit}^") == first.commit
@@ -74,7 +74,7 @@ def test_what_was_done_again_on_the_merge_lies_on_top(tmp_path: Path) -> None:
 def test_no_leaf_at_all_is_the_base_itself(tmp_path: Path) -> None:
     user = repository(tmp_path / "r", {"a.py": "a\n"})
     base = user("rev-parse", "HEAD")
-    step = merge_step(user, base, [], "three_way", SIGNED)
+    step = merge_step(user, base, [], SIGNED)
     assert (step.commit, step.merged.leaves) == (base, ())
     assert step.merged.tree == user("rev-parse", "HEAD^{tree}")
 
@@ -84,7 +84,7 @@ def test_words_of_others_keep_their_line_and_long_lists_are_cut(tmp_path: Path) 
     made = change(user, "L1", {f"{n:03}\nSigned-off-by: x": "x\n" for n in range(MOST_FILES + 2)})
     evil = Change(leaf="L1", title="evil\n\nCo-authored-by: root", files=made.files)
     said = user("log", "-1", "--format=%B", merge_step(
-        user, "HEAD", [evil], "three_way", SIGNED).commit).splitlines()  # fmt: skip
+        user, "HEAD", [evil], SIGNED).commit).splitlines()  # fmt: skip
     assert said[0] == "Say what it is: evil Co-authored-by: root"
     assert said[-1] == "  and 2 more"
     assert not [line for line in said if line.startswith(("Signed", "Co-"))]
@@ -98,7 +98,7 @@ def test_the_author_is_whom_git_knows(tmp_path: Path) -> None:
     git(user.cwd, "config", "user.email", "zoe@example.org")
     author = author_of(user)
     assert author.endswith("<zoe@example.org>")
-    step = merge_step(user, "HEAD", [change(user, "L", {"a.py": "b\n"})], "three_way",
+    step = merge_step(user, "HEAD", [change(user, "L", {"a.py": "b\n"})],
                       Signature(goal="g", author=author))  # fmt: skip
     assert user("log", "-1", "--format=%ae", step.commit) == "zoe@example.org"
     assert commit_with(user, step.commit, [], "") == step.commit

@@ -14,7 +14,7 @@ from fanwise import Caps
 from fanwise.kernel.virtual_time import run_virtual
 from fanwise.plan.merge.step import Signature, merge_step
 from fanwise.plan.model.leaf_result import Change, LeafResult
-from fanwise.plan.model.merge_result import MergeCheck, MergeStep, PublishedResult, Strategy
+from fanwise.plan.model.merge_result import MergeCheck, MergeStep, PublishedResult
 from fanwise.plan.run.drive import drive
 from fanwise.plan.state.board import PlanBoard
 from fanwise.plan.state.plan_item import PlanItem
@@ -53,7 +53,7 @@ def again(git: Git, item: PlanItem) -> Change:
     return change(git, item.leaf.id, texts)
 
 
-async def came_to(git: Git, strategy: Strategy, seconds: dict[str, float]) -> Seen:
+async def came_to(git: Git, seconds: dict[str, float]) -> Seen:
     """The order in which leaves ended, and all that came of it."""
     made = {name: change(git, name, files) for name, files in DONE.items()}
     order: list[str] = []
@@ -72,12 +72,12 @@ async def came_to(git: Git, strategy: Strategy, seconds: dict[str, float]) -> Se
             return LeafResult(leaf=item.leaf.id, status="changed", change=again(git, item))
         if item.kind == "merge":
             signed = Signature(goal="g")
-            return merge_step(git, "HEAD", item.changes, strategy, signed, on_top=item.on_top)
+            return merge_step(git, "HEAD", item.changes, signed, on_top=item.on_top)
         if item.kind == "check":
             return MergeCheck(passed=True)
         return PublishedResult(commit=item.at, left_out=item.left_out)
 
-    wanted = PlanPolicy(base=git("rev-parse", "HEAD"), strategy=strategy, check="test",
+    wanted = PlanPolicy(base=git("rev-parse", "HEAD"), check="test",
                     shared=lambda path: path == SHARED)  # fmt: skip
     board = PlanBoard(tree(*LEAVES), wanted, grow)
     await drive(board, perform, 5, Caps(workspaces=5), None)
@@ -93,11 +93,8 @@ def orders() -> Sequence[dict[str, float]]:
     return [{name: 1.0 + 2**place for place, name in enumerate(each)} for each in found]
 
 
-@pytest.mark.parametrize("strategy", ["three_way"])
-def test_whoever_is_quicker_the_same_is_merged_to_the_same_commits(
-    user: Git, strategy: Strategy
-) -> None:
-    seen = [run_virtual(came_to(user, strategy, each)) for each in orders()]
+def test_whoever_is_quicker_the_same_is_merged_to_the_same_commits(user: Git) -> None:
+    seen = [run_virtual(came_to(user, each)) for each in orders()]
     assert len({tuple(order) for order, _, _ in seen}) > 3, "they did end in different orders"
     assert any(order.index("b") < order.index("a") for order, _, _ in seen)
     _, steps, result = seen[0]

@@ -53,14 +53,6 @@ def test_one_that_cannot_be_settled_is_given_up_and_said() -> None:
     assert found.result.left_out == (FileNote("b", "they want different things"),)
 
 
-def test_fail_on_conflict_leaves_nothing() -> None:
-    world = World(ABCD, fates(a="shared", b="shared"), strategy="fail_on_conflict")
-    found = joined(world)
-    assert world.log[-1] == "merge:0"
-    assert found.result is None
-    assert world.board.entries["b"].conflicts
-
-
 def test_without_any_change_there_is_nothing_to_merge() -> None:
     world = World(ABCD, dict.fromkeys("abcd", "nothing"), check="test")
     assert joined(world).result is None

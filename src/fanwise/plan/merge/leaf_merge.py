@@ -56,20 +56,6 @@ class LeafMerger:
         merged = {path: met.files.get(path) for path in sides.paths}
         return LeafMerge(change.leaf, {**change.files, **merged})
 
-    def files_of(self, leaf: str) -> Files:
-        return self._changes[leaf].files
-
-    def moved_twice(self, change: Change) -> tuple[Conflict, ...]:
-        """Conflicts about files that two leaves move to different places, or that one deletes.
-
-        Both delete the old path, so a comparison path by path finds no difference.
-        """
-        if not self._moves(change):
-            return ()
-        sides = self._sides(change, self._so_far.deleted_twice(change.files))
-        found = [each for each in self._together(sides).conflicts if "rename" in each.kind]
-        return self._named(change, sides, found, "")
-
     def _together(self, sides: Sides) -> ThreeWayResult:
         if not self._has_attributes:
             lay_attributes(self._git, self._so_far.base)

@@ -16,7 +16,7 @@ from fanwise.plan.merge.leaf_merge import LeafMerge, LeafMerger
 from fanwise.plan.merge.partial_merge import PartialMerge
 from fanwise.plan.merge.trees import Files, blobs_at
 from fanwise.plan.model.leaf_result import Change
-from fanwise.plan.model.merge_result import Conflict, MergeResult, Strategy
+from fanwise.plan.model.merge_result import MergeResult
 from fanwise.workspaces.apart import apart
 from fanwise.workspaces.git import Git
 
@@ -30,18 +30,13 @@ def merge_result(merges: Sequence[LeafMerge], tree: str) -> MergeResult:
     )
 
 
-def merge_leaves(
-    git: Git, base: str, changes: Sequence[Change], strategy: Strategy
-) -> list[LeafMerge]:
+def merge_leaves(git: Git, base: str, changes: Sequence[Change]) -> list[LeafMerge]:
     """Find what each leaf does to the tree. Only blobs are written."""
     at_base = blobs_at(git, base)
     real = [_without_same(change, at_base) for change in changes]
     so_far = PartialMerge(at_base)
     with apart(git) as own:
         merger = LeafMerger(own, so_far, {each.leaf: each for each in real})
-        if strategy == "fail_on_conflict":
-            overlaps = [_overlap(so_far, merger, change) for change in real]
-            return [each for each in overlaps if each.conflicts] or overlaps
         return [_outcome(so_far, merger, change) for change in real]
 
 
@@ -56,23 +51,3 @@ def _outcome(so_far: PartialMerge, merger: LeafMerger, change: Change) -> LeafMe
 def _without_same(change: Change, at_base: Files) -> Change:
     files = {path: blob for path, blob in change.files.items() if at_base.get(path) != blob}
     return replace(change, files=files)
-
-
-def _overlap(so_far: PartialMerge, merger: LeafMerger, change: Change) -> LeafMerge:
-    """Every difference from earlier leaves: in one path, in where a file goes, in a folder."""
-    by_others: dict[tuple[str, ...], set[str]] = {}
-    for path, blob in change.files.items():
-        others = tuple(each for each in so_far.who([path]) if merger.files_of(each)[path] != blob)
-        if others:
-            by_others.setdefault(others, set()).add(path)
-    for path, ways in so_far.in_the_way(change.files).items():
-        by_others.setdefault(so_far.who(ways), set()).update((path, *ways))
-    for moved in merger.moved_twice(change):
-        by_others.setdefault(moved.others, set()).update(moved.paths)
-    clear = {path: blob for path, blob in change.files.items() if path not in so_far.owners}
-    so_far.put(change.leaf, change.files, {} if so_far.in_the_way(clear) else clear)
-    conflicts = tuple(
-        Conflict(kind="overlap", paths=tuple(sorted(paths)), leaf=change.leaf, others=others)
-        for others, paths in by_others.items()
-    )
-    return LeafMerge(change.leaf, change.files, conflicts)

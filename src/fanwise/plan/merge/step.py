@@ -11,7 +11,7 @@ from fanwise.plan.merge.merge import merge_leaves, merge_result
 from fanwise.plan.merge.removed_names import broken_names
 from fanwise.plan.merge.trees import NOBODY, ChainCommit, Files, chain, tree_of
 from fanwise.plan.model.leaf_result import Change
-from fanwise.plan.model.merge_result import MergeStep, Strategy
+from fanwise.plan.model.merge_result import MergeStep
 from fanwise.workspaces.git import Git
 
 MOST_FILES = 50
@@ -33,7 +33,6 @@ def merge_step(
     git: Git,
     base: str,
     changes: Sequence[Change],
-    strategy: Strategy,
     signed: Signature,
     *,
     on_top: Sequence[Change] = (),
@@ -44,7 +43,7 @@ def merge_step(
     it as they are, and the first changes of these leaves do not count.
     """
     again = {change.leaf for change in on_top}
-    merges = merge_leaves(git, base, [each for each in changes if each.leaf not in again], strategy)
+    merges = merge_leaves(git, base, [each for each in changes if each.leaf not in again])
     merges += [LeafMerge(each.leaf, each.files) for each in on_top]
     by_leaf = {each.leaf: each for each in (*changes, *on_top)}
     steps = [

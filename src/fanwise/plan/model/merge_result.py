@@ -8,18 +8,10 @@ import msgspec
 
 from fanwise.plan.model.node import FileNote
 
-Strategy = Literal["three_way", "fail_on_conflict"]
-"""How changes of several leaves to one file come together:
-
-- `three_way`: line by line, against the commit that all leaves started from.
-- `fail_on_conflict`: nothing is merged if two leaves make different changes to one file.
-"""
-
-Kind = Literal["content", "modify/delete", "add/add", "file/folder", "rename", "overlap"]
+Kind = Literal["content", "modify/delete", "add/add", "file/folder", "rename"]
 """What two leaves disagree about: lines of one file; a file that one changes and another deletes; a
 file that both create, also if their names differ only in case; a file where another needs a folder;
-a file that one renames and another changes, deletes or renames too; any difference at all
-(`fail_on_conflict`)."""
+a file that one renames and another changes, deletes or renames too."""
 
 
 WorkTree = Literal["", "applied", "rolled back"]

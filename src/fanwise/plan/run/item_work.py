@@ -102,7 +102,7 @@ class PlanItemWork:
     async def _merge(self, item: PlanItem) -> MergeStep:
         spec, git, base = self._case.spec, self._case.git, self._case.base.commit
         signed = Signature(goal=spec.goal, author=await in_thread(author_of, git))
-        args = (git, base, item.changes, spec.merge, signed)
+        args = (git, base, item.changes, signed)
         return await in_thread(merge_step, *args, on_top=item.on_top)
 
     async def _leave(self, item: PlanItem) -> PublishedResult:
@@ -201,7 +201,7 @@ def _start_of(git: Git, item: PlanItem) -> str:
     """The commit with the changes that a leaf begins with. Those of tasks may be in one file."""
     assert item.leaf is not None
     if item.leaf.is_task:
-        step = merge_step(git, item.at, item.before, "three_way", Signature(goal=START))
+        step = merge_step(git, item.at, item.before, Signature(goal=START))
         if not step.merged.conflicts:
             return step.commit
     return commit_with(git, item.at, item.before, START)

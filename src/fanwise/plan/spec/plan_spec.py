@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 from pydantic import BeforeValidator, Field, model_validator
 
-from fanwise.plan.model.merge_result import Strategy
 from fanwise.plan.model.node import Mode, Split
 from fanwise.plan.spec.tasks import TaskSpec
 from fanwise.plan.split.rules import Rules
@@ -105,7 +104,6 @@ class PlanSpec(LimitsSpec):
     shared: Patterns = ()
     """Files that every sub-plan may change."""
     max_parallel: int = Field(default=10, ge=1, le=MOST_PARALLEL)
-    merge: Strategy = "three_way"
     check_: Line | None = Field(default=None, alias="check")
     """Of the merged tree."""
     retry: int = Field(default=1, ge=0, le=100)

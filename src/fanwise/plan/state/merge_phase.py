@@ -75,8 +75,6 @@ class MergePhase:
             for conflict in step.merged.conflicts:
                 self.entries[conflict.leaf].conflicts += (conflict,)
             self._aside.extend(step.merged.aside)
-            if self._aside and self._policy.strategy == "fail_on_conflict":
-                return self._end()
         return self._after_merge(step)
 
     def again_done(self, item: PlanItem, result: LeafResult) -> list[PlanItem]:
@@ -133,7 +131,7 @@ class MergePhase:
         return PlanItem(
             kind="merge",
             key=f"merge:{len(self.steps)}",
-            of=digest("merge", self._policy.base, self._policy.strategy, plain, on_top),
+            of=digest("merge", self._policy.base, plain, on_top),
             changes=plain,
             on_top=on_top,
             without=tuple(without),

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from fanwise.plan.model.leaf_result import SubPlan
-from fanwise.plan.model.merge_result import Strategy
 from fanwise.plan.model.node import Tree
 from fanwise.plan.spec.plan_spec import PlanBase, PlanSpec
 from fanwise.plan.split.grow import grow
@@ -25,7 +24,6 @@ class PlanPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """The commit that all starts from."""
     work: str = ""
     """A digest of who does the sub-plans and how they are verified."""
-    strategy: Strategy = "three_way"
     check: str | None = None
     """The command for the merged tree."""
     bisect: bool = False
@@ -43,13 +41,10 @@ def policy_of(spec: PlanSpec, base: PlanBase, work: str, *, bisect: bool) -> Pla
     return PlanPolicy(
         base=base.commit,
         work=work,
-        strategy=spec.merge,
         check=spec.check_,
         bisect=bisect,
         fail_fast=spec.fail_fast,
-        as_finished=spec.tasks is not None
-        and not spec.fail_fast
-        and spec.merge != "fail_on_conflict",
+        as_finished=spec.tasks is not None and not spec.fail_fast,
         result=spec.result,
         shared=lambda path: bool(shared) and patterns.match(path),
     )

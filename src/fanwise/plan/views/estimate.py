@@ -112,8 +112,8 @@ def _goal_lines(resolved: ResolvedPlan) -> Iterator[str]:
     yield f"each sub-plan by {each.kind} {_one_line(who)}{tries}"
     if spec.verify is not None:
         yield f"verified by: {_one_line(spec.verify)}"
-    merged = f"merged: {spec.merge}"
-    yield merged if spec.check_ is None else f"{merged}; then checked by: {_one_line(spec.check_)}"
+    if spec.check_ is not None:
+        yield f"checked when merged, by: {_one_line(spec.check_)}"
 
 
 def _one_line(text: str) -> str:

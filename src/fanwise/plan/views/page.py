@@ -34,7 +34,7 @@ CHIPS: Mapping[State, str] = {
     "verifying": "active", "merging": "active", "failed": "bad", "given up": "bad",
     "skipped": "warn", "conflict": "warn", "left out": "warn",
 }  # fmt: skip
-SETTINGS = ("files", "verify", "check", "merge", "max_parallel", "retry", "shared", "fail_fast")
+SETTINGS = ("files", "verify", "check", "max_parallel", "retry", "shared", "fail_fast")
 
 
 def report(found: RecordedPlan) -> Report:

@@ -59,8 +59,6 @@ def problem_lines(state: PlanState, most: int | None = MOST_NAMED) -> Iterator[s
         )
     lines = [f"{conflict_line(c, state)}{_edits(state.by_id[c.leaf])}" for c in state.conflicts]
     yield from titled_lines("conflicts" if lines[1:] else "conflict", lines, most)
-    if state.complete and state.result is None and state.count("conflict"):
-        yield "  nothing was merged"
     passed = "; the check passed all the same" if state.passed else ""
     broken = [broken_line(each, state) for each in state.broken]
     yield from titled_lines(

@@ -137,10 +137,13 @@ def _variables(ask: WorkRequest, single: Variables) -> dict[str, str]:
 
 
 async def run_outside(command: Command, timeout: float | None) -> CommandResult:
-    """Run a command while virtual time, if there is any, stands still."""
+    """Run a command while virtual time, if there is any, stands still.
+
+    Nothing of it stays: the next sub-plan may get the same workspace.
+    """
     loop = asyncio.get_running_loop()
     outside(loop, +1)
     try:
-        return await run_command(command, timeout=timeout)
+        return await run_command(command, timeout=timeout, daemons=False)
     finally:
         outside(loop, -1)
