@@ -86,6 +86,28 @@ def test_a_lease_that_ran_out_is_void_and_its_holder_has_only_what_it_uses(
     silent.close()
 
 
+@pytest.mark.parametrize("lasting", [False, True])
+def test_what_is_kept_under_a_name_is_changed_by_one_at_a_time(
+    books: list[LeaseBook], lasting: bool
+) -> None:
+    def add(kept: bytes | None, now: float) -> tuple[bytes, float]:
+        return str(int(kept or b"0") + 1).encode(), now
+
+    times: list[float] = []
+
+    def often(book: LeaseBook) -> None:
+        times.extend(book.update("n", add, lasting=lasting) for _ in range(20))
+
+    threads = [threading.Thread(target=often, args=(book,)) for book in books]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    total = books[0].update("n", lambda kept, _: (b"0", int(kept or b"0")), lasting=lasting)
+    assert total == len(times) == 60
+    assert books[0].update("n", lambda kept, _: (b"0", kept), lasting=not lasting) is None
+
+
 def test_of_two_caps_for_the_same_key_the_smaller_one_counts(books: list[LeaseBook]) -> None:
     one, two, _ = books
     assert one.exchange(KEY, "1", offer(0, 3, most=10)).held == 3

@@ -9,16 +9,24 @@ nothing is refused because of mere estimates.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
-from typing import Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from fanwise.core.outcome import Usage
+from fanwise.core.shares import nobody
 from fanwise.errors import BadCap, BudgetExceeded, UnknownCost, UsageError
 
 KINDS = ("requests", "tokens", "usd")
 # Dollars are summed as floats, and a rounding error must not decide.
 _EPSILON = 1e-9
+
+
+@runtime_checkable
+class Wakes(Protocol):
+    """Somebody who waits for a budget."""
+
+    def over(self) -> None: ...
 
 
 class Reservation:
@@ -35,11 +43,21 @@ class Reservation:
         self.order = order
         """First come, first served."""
         self.tag = tag
+        """Has a method `over`, which wakes who waits."""
         self.state: Literal["new", "waiting", "held", "over"] = "new"
+
+    def wake(self) -> None:
+        """Let it try again."""
+        assert isinstance(self.tag, Wakes)
+        self.tag.over()
 
 
 class Budget:
-    """`Budget(usd=5)`: the most that may be spent in total."""
+    """`Budget(usd=5)`: the most that may be spent in total.
+
+    `Budget(usd=50, shared="team")`: on one day (UTC), by all processes with the same journal that
+    use this name; it needs a durable run.
+    """
 
     def __init__(
         self,
@@ -47,6 +65,7 @@ class Budget:
         requests: float | None = None,
         tokens: float | None = None,
         usd: float | None = None,
+        shared: str | None = None,
     ) -> None:
         given = {"requests": requests, "tokens": tokens, "usd": usd}
         for kind, most in given.items():
@@ -55,6 +74,9 @@ class Budget:
         self.limits = {kind: most for kind, most in given.items() if most is not None}
         if not self.limits:
             raise BadCap("the budget", None, "requests, tokens or usd")
+        if shared is not None and not (isinstance(shared, str) and shared):
+            raise BadCap("the name of the shared budget", shared, "a text")
+        self.share = None if shared is None else BudgetShare(shared)
         self.spent = dict.fromkeys(KINDS, 0.0)
         self.reserved = dict.fromkeys(KINDS, 0.0)
         self._waiting: list[Reservation] = []
@@ -70,6 +92,8 @@ class Budget:
 
         Each path counts once, however often it is opened, and covers everything inside it.
         """
+        if self.share is not None:
+            return  # it is in the book
         if not any(f"{path}/".startswith(f"{counted}/") for counted in self._counted):
             self._counted.add(path)
             for usage in usages:
@@ -96,7 +120,7 @@ class Budget:
             wanted: float | None = getattr(reservation.amount, kind)
             if wanted is None:
                 raise UnknownCost(kind, limit)
-            spent = self.spent[kind] + self._around(reservation)[kind]
+            spent = self._spent_by_all(kind) + self._around(reservation)[kind]
             if spent + wanted > limit + _EPSILON:
                 raise BudgetExceeded(kind, limit, spent, wanted)
 
@@ -108,6 +132,8 @@ class Budget:
         """Put it in line until `settle` returns it."""
         reservation.state = "waiting"
         insort(self._waiting, reservation, key=lambda each: each.order)
+        if self.share is not None:
+            self.share.look()
 
     def hold(self, reservation: Reservation) -> None:
         """Count the reservation against the budget until it is settled."""
@@ -127,6 +153,9 @@ class Budget:
         reservation.state = "over"
         if spent is not None:
             self._add(self.spent, spent, +1)
+            if self.share is not None:
+                self._add(self.share.untold, spent, +1)
+                self.share.look()
         return self.worth_a_try()
 
     def worth_a_try(self) -> list[Reservation]:
@@ -134,7 +163,12 @@ class Budget:
         reserved = dict(self.reserved)
         tries: list[Reservation] = []
         for waiting in self._waiting:
-            never = not self._fits(waiting.amount, self._around(waiting))
+            around = self._around(waiting)
+            never = any(
+                self._spent_by_all(kind) + around[kind] + getattr(waiting.amount, kind)
+                > limit + _EPSILON
+                for kind, limit in self.limits.items()
+            )
             if not never and not self._fits(waiting.amount, reserved):
                 break
             if not never:
@@ -145,7 +179,36 @@ class Budget:
             each.state = "new"
         return tries
 
+    @property
+    def awaited(self) -> bool:
+        """Whether somebody waits for it."""
+        return bool(self._waiting)
+
+    @property
+    def wanted(self) -> dict[str, float]:
+        """What is reserved, and what those want who wait for it."""
+        return self._with(self._waiting)
+
+    @property
+    def least(self) -> dict[str, float]:
+        """What is reserved, and what the first of those wants."""
+        return self._with(self._waiting[:1])
+
+    def _with(self, waiting: Iterable[Reservation]) -> dict[str, float]:
+        waiting = list(waiting)
+        return {
+            kind: self.reserved[kind] + sum(getattr(each.amount, kind) for each in waiting)
+            for kind in self.limits
+        }
+
+    def _spent_by_all(self, kind: str) -> float:
+        if self.share is None:
+            return self.spent[kind]
+        return self.share.spent_by_all.get(kind, 0.0) + self.share.untold[kind]
+
     def _fits(self, amount: Usage, reserved: Mapping[str, float]) -> bool:
+        if self.share is not None:
+            return self.share.has_room(amount, reserved, self.limits)
         return all(
             self.spent[kind] + reserved[kind] + getattr(amount, kind) <= limit + _EPSILON
             for kind, limit in self.limits.items()
@@ -163,7 +226,41 @@ class Budget:
             to[kind] += sign * (getattr(usage, kind) or 0.0)
 
 
-BudgetLike = Budget | Mapping[str, float | None]
+class BudgetShare:
+    """What this process may spend of a shared budget, as the book said last."""
+
+    __slots__ = ("granted", "look", "name", "owner", "spent_by_all", "untold")
+
+    def __init__(self, name: str) -> None:
+        self.name = f"budget:{name}"
+        self.granted: Mapping[str, float] = {}
+        self.spent_by_all: Mapping[str, float] = {}
+        """Today, as far as it was told."""
+        self.untold = dict.fromkeys(KINDS, 0.0)
+        """What was spent here since."""
+        self.look: Callable[[], None] = nobody
+        """Called when somebody waits, and when something was spent."""
+        self.owner: object = None
+        """What talks to the book, in the kernel."""
+
+    def tell(self, spent: Mapping[str, float], reserved: Mapping[str, float]) -> None:
+        """The book is told what was spent. Until it answers, nothing more can be reserved."""
+        self.spent_by_all = {k: self.spent_by_all.get(k, 0.0) + spent[k] for k in spent}
+        self.untold = {kind: self.untold[kind] - spent[kind] for kind in spent}
+        self.granted = {
+            kind: min(most - spent[kind], reserved[kind]) for kind, most in self.granted.items()
+        }
+
+    def has_room(self, amount: Usage, reserved: Mapping[str, float], kinds: Iterable[str]) -> bool:
+        """Whether it fits into what was granted, beside what is reserved."""
+        return all(
+            self.untold[kind] + reserved[kind] + getattr(amount, kind)
+            <= self.granted.get(kind, 0.0) + _EPSILON
+            for kind in kinds
+        )
+
+
+BudgetLike = Budget | Mapping[str, Any]
 
 
 def as_budget(given: BudgetLike | None) -> Budget | None:
@@ -172,9 +269,9 @@ def as_budget(given: BudgetLike | None) -> Budget | None:
         return given
     if not isinstance(given, Mapping):
         raise UsageError(f"budget is {given!r}", 'Give Budget(usd=5) or {"usd": 5}')
-    unknown = [kind for kind in given if kind not in KINDS]
+    unknown = [kind for kind in given if kind not in (*KINDS, "shared")]
     if unknown:
-        raise UsageError(f"budget has {unknown[0]!r}", f"Give {', '.join(KINDS)}")
+        raise UsageError(f"budget has {unknown[0]!r}", f"Give {', '.join(KINDS)} or shared")
     return Budget(**given)
 
 
@@ -202,6 +299,11 @@ class Budgets:
             if budget is not None and not any(budget is other for other in each):
                 each.append(budget)
         return Budgets(tuple(each))
+
+    @property
+    def shared(self) -> list[Budget]:
+        """Those that other processes use, too."""
+        return [each for each in self._each if each.share is not None]
 
     def reservation(self, amount: Usage, tag: object = None, inside: Sequence[Claim] = ()) -> Claim:
         """A new reservation of this much in each of them. `inside`: those of the calls around."""

@@ -6,7 +6,7 @@ bookkeeping.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from fanwise.core.ledger import Ledger
 from fanwise.core.rate import Adaptation, Bucket, Pace
 from fanwise.core.resource import Resource
+from fanwise.core.shared_amounts import SharedBucket
 from fanwise.core.shares import Leased
 from fanwise.core.stats import TOTAL
 from fanwise.core.turns import Turns
@@ -26,12 +27,14 @@ class Rate(msgspec.Struct, frozen=True):
     """The most per minute: requests, tokens or both. `per`: another period, in seconds.
 
     Bursts are small (about a second's worth of requests), so that no window of `per` seconds
-    sees more than `requests`.
+    sees more than `requests`. `shared`: a name, such as that of an API key, under which all
+    processes with the same journal share it; it needs a durable run, as for `Shared`.
     """
 
     requests: float | None = None
     tokens: float | None = None
     per: float = 60.0
+    shared: str | None = None
 
 
 class Adaptive(msgspec.Struct, frozen=True):
@@ -189,7 +192,7 @@ def _add_limit(found: Resource, part: Any) -> None:
         found.limit = found.most = whole(f"cap {found.name!r}", part)
 
 
-def _buckets(name: str, rate: Rate) -> list[Bucket]:
+def _buckets(name: str, rate: Rate) -> Sequence[Bucket]:
     for field in ("requests", "tokens", "per"):
         given = getattr(rate, field)
         if given is None:
@@ -199,12 +202,16 @@ def _buckets(name: str, rate: Rate) -> list[Bucket]:
             raise BadCap(f"{field} of the rate of {name!r}", given, "a number above 0")
     if rate.requests is None and rate.tokens is None:
         raise BadCap(f"the rate of {name!r}", rate, "requests, tokens or both")
-    buckets = []
+    buckets: list[Bucket] = []
     if rate.requests is not None:
         buckets.append(Bucket.of_requests(rate.requests, rate.per))
     if rate.tokens is not None:
         buckets.append(Bucket.of_tokens(rate.tokens, rate.per))
-    return buckets
+    if rate.shared is None:
+        return buckets
+    if not isinstance(rate.shared, str) or not rate.shared:
+        raise BadCap(f"the name of the shared rate of {name!r}", rate.shared, "a text")
+    return [SharedBucket(rate.shared, each) for each in buckets]
 
 
 def whole(name: str, given: object, least: int = 1) -> int:

@@ -216,6 +216,11 @@ class Ledger:
         if resource.waiting:
             self._freed[resource] = None
 
+    def refilled(self, resource: Resource) -> None:
+        """A shared rate has granted something to this process."""
+        if resource.waiting:
+            self._freed[resource] = None
+
     def change(self, resource: Resource, limit: int) -> None:
         """From now on this is the limit; of an adaptive cap, the most that it may reach.
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from fanwise.core.rate import Adaptation, Bucket, Pace
+from fanwise.core.shared_amounts import SharedBucket
 from fanwise.core.shares import Leased
 from fanwise.core.turns import Turns
 
@@ -82,7 +83,7 @@ class Resource:
             longest = max(0.0, self.paused_until - now)
         for bucket in self.buckets:
             longest = max(longest, bucket.wait(bucket.amount(tokens), now))
-        return longest
+        return None if longest == math.inf else longest
 
     def take(self, units: int, tokens: float, now: float) -> None:
         """Take permits and charge the rates."""
@@ -95,6 +96,13 @@ class Resource:
             self.turns.took(units)
         for bucket in self.buckets:
             bucket.take(bucket.amount(tokens), now)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes use it, too: its permits, or a rate of it."""
+        return self.leased is not None or any(
+            isinstance(bucket, SharedBucket) for bucket in self.buckets
+        )
 
     @property
     def scarce(self) -> bool:

@@ -11,9 +11,9 @@ Rows are kept as JSON: they live for seconds, and nobody but this file reads the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -72,6 +72,9 @@ class LeaseRow(msgspec.Struct, frozen=True):
         return Holding(self.holder, self.held, self.demand, self.unit, self.served_at(now))
 
 
+T = TypeVar("T")
+Change = Callable[[bytes | None, float], tuple[bytes, T]]
+"""What is kept, and the time; what is to be kept, and a result."""
 News = Mapping[str, Due]
 """What changed for holders, by their ids."""
 
@@ -84,6 +87,12 @@ class LeaseBook(Protocol):
 
     def release(self, name: str, holder: str) -> None:
         """Give everything back."""
+
+    def update(self, name: str, change: Change[T], *, lasting: bool) -> T:
+        """Replace what is kept under a name by what `change` makes of it and the time, alone.
+
+        `lasting`: it survives a crash of the machine, and the time is in seconds since 1970.
+        """
 
     def wait(self, timeout: float) -> News:
         """Wait until something changed for a holder of this book, or `wake` is called."""

@@ -24,12 +24,13 @@ import msgspec
 
 from fanwise.core.shares import Due
 from fanwise.journal.connect import connect, journal_errors, transaction
-from fanwise.journal.leases import LeaseRow, News, SharedBook
+from fanwise.journal.leases import Change, LeaseRow, News, SharedBook, T
 from fanwise.private_files import make_file, open_file
 
 TABLE = """CREATE TABLE IF NOT EXISTS leases (
     name TEXT, holder TEXT, row BLOB, PRIMARY KEY (name, holder)) WITHOUT ROWID"""
 SAVE = "REPLACE INTO leases VALUES (?, ?, ?)"
+LOAD = "SELECT row FROM leases WHERE name = ? AND holder = ''"
 REMOVE = "DELETE FROM leases WHERE name = ? AND holder = ?"
 LONGEST_ADDRESS = 100
 _row = msgspec.json.Decoder(LeaseRow)
@@ -45,6 +46,8 @@ class SqliteLeaseBook(SharedBook):
         self._folder = Path(tempfile.mkdtemp(prefix="fanwise-"))  # for its owner only
         self._lock = -1
         self._connection: Connection | None = None
+        self._lasts: Connection | None = None
+        """To what survives a crash of the machine; None: not used yet."""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._woken, self._waker = socket.socketpair()
         try:
@@ -86,6 +89,28 @@ class SqliteLeaseBook(SharedBook):
         with journal_errors(self._path), self._alone(), transaction(self._connection):
             yield SqliteLeaseTable(self._connection, name)
 
+    def update(self, name: str, change: Change[T], *, lasting: bool) -> T:
+        """See `LeaseBook`. What lasts is in a file of its own that is written through."""
+        connection = self._lasting() if lasting else self._connection
+        assert connection is not None
+        with journal_errors(self._path), self._alone(), transaction(connection):
+            found = connection.execute(LOAD, (name,)).fetchone()
+            now = time.time() if lasting else time.monotonic()
+            kept, result = change(None if found is None else bytes(found[0]), now)
+            connection.execute(SAVE, (name, "", kept))
+        return result
+
+    def _lasting(self) -> Connection:
+        if self._lasts is None:
+            start, _, _ = self._path.name.rpartition(".shared-")
+            path = self._path.with_name(f"{start}.budgets")
+            with journal_errors(path, opening=True), self._alone():
+                make_file(path)
+                self._lasts = connect(path, mode="rwc")
+                self._lasts.execute("PRAGMA synchronous = FULL")
+                self._lasts.execute(TABLE)
+        return self._lasts
+
     @contextmanager
     def _alone(self) -> Iterator[None]:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
@@ -126,8 +151,9 @@ class SqliteLeaseBook(SharedBook):
 
     def close(self) -> None:
         """Close the files; leases that were not released run out."""
-        if self._connection is not None:
-            self._connection.close()
+        for connection in (self._connection, self._lasts):
+            if connection is not None:
+                connection.close()
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1

@@ -294,8 +294,7 @@ class _Leaf:
 
     def _wake(self, worth_a_try: list[Reservation]) -> None:
         for each in worth_a_try:
-            assert isinstance(each.tag, _Wait)
-            each.tag.over()
+            each.wake()
 
     def _spent(self, result: Any, told: Usage | None) -> tuple[Usage | None, BadPredicate | None]:
         """What it cost: what `usage` returns, else what the work reported, else the estimate."""

@@ -141,13 +141,13 @@ class FanOut(Generic[I, T]):
         self._shared = self._share(ledger)
 
     def _share(self, ledger: Ledger) -> SharedCapUser | None:
-        """Lease permits of the caps that other processes use, too."""
-        if all(resource.leased is None for resource in ledger.resources.values()):
+        """Lease permits of the caps that other processes use, too; the same for other limits."""
+        if not (self.scope.budgets.shared or any(r.is_shared for r in ledger.resources.values())):
             return None
         from fanwise.kernel.shared_caps import SharedCapUser
 
         keeper = (lambda: None) if self.run is None else self.run.lease_keeper
-        return SharedCapUser(ledger, keeper, self.engine.abort)
+        return SharedCapUser(ledger, self.scope.budgets, keeper, self.engine.abort)
 
     def _starts_with_call(self, items: Items[I]) -> Callable[[I], bool] | None:
         """See `Feed`. Workers elsewhere make calls that are not seen here in time."""

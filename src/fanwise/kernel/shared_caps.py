@@ -18,37 +18,43 @@ import math
 import threading
 import uuid
 from collections.abc import Callable
+from functools import partial
 from queue import Empty, SimpleQueue
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from fanwise.core.budget import Budget, Budgets
 from fanwise.core.ledger import Ledger
 from fanwise.core.resource import Resource
+from fanwise.core.shared_amounts import SharedBucket
 from fanwise.core.shares import Due, nobody
 from fanwise.errors import JournalError, UsageError
 from fanwise.journal.leases import Lease, LeaseBook, News, Offer
 from fanwise.journal.port import Journal
 from fanwise.kernel.dispatch import dispatcher_of
+from fanwise.kernel.shared_amounts import (
+    PATIENCE_S,
+    STARVED_S,
+    TRY_AGAIN_S,
+    SharedAmount,
+    SharedMoney,
+    SharedRate,
+)
 
 RENEW = 1 / 3
 """A lease is renewed when this part of its time has passed."""
 SAFE = 0.9
 """It counts as void after this part, because clocks are not exactly as fast as each other."""
-STARVED_S = 0.25
-"""Whoever waits for permits of others renews this often, so that those of the dead come back."""
 DIP_S = 0.002
 """Permits that are not in use for so long are given to others who wait."""
-TRY_AGAIN_S = 0.5
-PATIENCE_S = 60.0
-"""How long to wait for a server that went away."""
 IDLE_S = 3600.0
 
 
 class _LeaseOrder(NamedTuple):
     """An exchange that the thread makes."""
 
-    share: SharedPermits
-    offer: Offer | None
-    """None: give everything back."""
+    work: Callable[[LeaseBook], Any]
+    then: Callable[[Any], None]
+    """Called on the loop with what it gave, or with its error."""
 
 
 class LeaseKeeper:
@@ -58,6 +64,8 @@ class LeaseKeeper:
         self.loop = loop
         self.shares: dict[str, SharedPermits] = {}
         """By holder."""
+        self.amounts: list[SharedAmount] = []
+        """Shared rates and budgets."""
         self._book: LeaseBook | None = None
         self._orders: SimpleQueue[_LeaseOrder | None] = SimpleQueue()
         self._thread = threading.Thread(
@@ -65,8 +73,9 @@ class LeaseKeeper:
         )
         self._thread.start()
 
-    def submit(self, order: _LeaseOrder) -> None:
-        self._orders.put(order)
+    def perform(self, work: Callable[[LeaseBook], Any], then: Callable[[Any], None]) -> None:
+        """Let the thread do this with the book."""
+        self._orders.put(_LeaseOrder(work, then))
         if self._book is not None:
             self._book.wake()
 
@@ -93,12 +102,14 @@ class LeaseKeeper:
             if not share.users:
                 share.detach()
                 del self.shares[share.holder]
-                self.submit(_LeaseOrder(share, None))
+                self.perform(partial(_released, share), lambda _: None)
 
     def detach(self) -> None:
         """Nothing starts under these leases any more. On the event loop, or after its end."""
         for share in self.shares.values():
             share.detach()
+        for amount in self.amounts:
+            amount.detach()
 
     # -- in the thread --------------------------------------------------------------------------
 
@@ -115,8 +126,10 @@ class LeaseKeeper:
             except Exception as error:
                 self._refuse(error)
             for share in self.shares.values():
+                _released(share, book)
+            for amount in self.amounts:
                 with contextlib.suppress(Exception):  # then it runs out
-                    book.release(share.name, share.holder)
+                    amount.last_word(book)
         finally:
             book.close()
 
@@ -129,21 +142,16 @@ class LeaseKeeper:
                 return True
             if order is None:
                 return False
-            name, holder = order.share.name, order.share.holder
-            if order.offer is None:
-                with contextlib.suppress(Exception):  # then it runs out
-                    book.release(name, holder)
-                continue
             try:
-                lease: Lease | Exception = book.exchange(name, holder, order.offer)
+                found = order.work(book)
             except Exception as error:
-                lease = error
-            self._call(order.share.answered, lease)
+                found = error
+            self._call(order.then, found)
 
     def _refuse(self, error: Exception) -> None:
         """There is no book, so whoever asks gets the error."""
         while (order := self._orders.get()) is not None:
-            self._call(order.share.answered, error)
+            self._call(order.then, error)
 
     def _tell(self, news: News) -> None:
         for holder, due in news.items():
@@ -259,7 +267,8 @@ class SharedPermits:
         self._resource.limit = min(keep, self._resource.limit or 0)
         self.exchanges += 1
         offer = Offer(self._resource.most or 0, keep, self._resource.in_use, demand, unit)
-        self.keeper.submit(_LeaseOrder(self, offer))
+        name, holder = self.name, self.holder
+        self.keeper.perform(lambda book: book.exchange(name, holder, offer), self.answered)
 
     def _kept(self, held: int, demand: int, now: float) -> int:
         """How many permits to keep: not those that others should have, or could use at once."""
@@ -287,36 +296,70 @@ class SharedPermits:
         self._look()
 
 
+def _released(share: SharedPermits, book: LeaseBook) -> None:
+    with contextlib.suppress(Exception):  # then it runs out
+        book.release(share.name, share.holder)
+
+
 class SharedCapUser:
-    """A fan-out that uses shared caps: it keeps their leases renewed by its run."""
+    """A fan-out that uses shared limits: its run renews leases, and asks for rates and budgets."""
 
     def __init__(
         self,
         ledger: Ledger,
+        budgets: Budgets,
         keeper: Callable[[], LeaseKeeper | None],
         abort: Callable[[BaseException], None],
     ) -> None:
         self.abort = abort
         self._ledger = ledger
+        self._budgets = budgets
         self._keeper = keeper
-        self._using: list[SharedPermits] = []
+        self._using: list[SharedPermits | SharedAmount] = []
         self.take_over()
 
     def take_over(self) -> None:
         """See that somebody renews the leases: a run that did may have ended."""
         self.leave()
         for resource in self._ledger.resources.values():
-            if resource.leased is None:
-                continue
-            keeper = self._keeper()
-            if keeper is None:
-                raise UsageError(
-                    f"cap {resource.name!r} is shared, but there is no journal to share it by",
-                    "Give a durable run: run=open_run(…), or an id",
-                )
-            permits = keeper.permits(self._ledger, resource)
-            permits.users[self] = self
-            self._using.append(permits)
+            if resource.leased is not None:
+                permits = self._at_hand(f"cap {resource.name!r}").permits(self._ledger, resource)
+                self._use(permits)
+            for bucket in resource.buckets:
+                if isinstance(bucket, SharedBucket):
+                    self._use(self._rate(resource, bucket))
+        for budget in self._budgets.shared:
+            self._use(self._money(budget))
+
+    def _rate(self, resource: Resource, bucket: SharedBucket) -> SharedAmount:
+        keeper, found = self._at_hand(f"the rate of {resource.name!r}"), bucket.owner
+        if not isinstance(found, SharedRate) or found.keeper.loop is not keeper.loop:
+            found = SharedRate(keeper, self._ledger, resource, bucket)
+            keeper.amounts.append(found)
+        return found
+
+    def _money(self, budget: Budget) -> SharedAmount:
+        assert budget.share is not None
+        keeper, found = self._at_hand("the budget"), budget.share.owner
+        if not isinstance(found, SharedMoney) or found.keeper.loop is not keeper.loop:
+            found = SharedMoney(keeper, budget)
+            keeper.amounts.append(found)
+        return found
+
+    def _use(self, found: SharedPermits | SharedAmount) -> None:
+        found.users[self] = self
+        self._using.append(found)
+        if isinstance(found, SharedAmount):
+            found.look()
+
+    def _at_hand(self, what: str) -> LeaseKeeper:
+        keeper = self._keeper()
+        if keeper is None:
+            raise UsageError(
+                f"{what} is shared, but there is no journal to share it by",
+                "Give a durable run: run=open_run(…), or an id",
+            )
+        return keeper
 
     def leave(self) -> None:
         for permits in self._using:

@@ -57,10 +57,14 @@ CapSpec = Annotated[int, Field(ge=1)] | AdaptiveSpec
 
 
 class RateSpec(SpecModel):
-    """`{rpm: 500, tpm: 200000}`: requests and tokens per minute."""
+    """`{rpm: 500, tpm: 200000}`: requests and tokens per minute.
+
+    `{rpm: 500, shared: team-key}`: of all processes with the same journal.
+    """
 
     rpm: float | None = Field(default=None, gt=0)
     tpm: float | None = Field(default=None, gt=0)
+    shared: str | None = Field(default=None, min_length=1)
 
     @model_validator(mode="after")
     def _something(self) -> RateSpec:
@@ -70,17 +74,25 @@ class RateSpec(SpecModel):
 
 
 class BudgetSpec(SpecModel):
-    """`{usd: 5, tokens: 1000000, requests: 1000}`: the most that a run may spend."""
+    """`{usd: 5, tokens: 1000000, requests: 1000}`: the most that a run may spend.
+
+    `{usd: 50, shared: team}`: of all processes with the same journal, on one day.
+    """
 
     usd: float | None = Field(default=None, gt=0)
     tokens: float | None = Field(default=None, gt=0)
     requests: float | None = Field(default=None, gt=0)
+    shared: str | None = Field(default=None, min_length=1)
 
     @model_validator(mode="after")
     def _something(self) -> BudgetSpec:
         if self.usd is None and self.tokens is None and self.requests is None:
             raise ValueError("a budget has usd, tokens or requests")
         return self
+
+    def make(self) -> Budget:
+        """The budget itself."""
+        return Budget(**self.model_dump())
 
 
 def _limit(cap: CapSpec) -> Limit:
@@ -112,15 +124,13 @@ class LimitsSpec(SpecModel):
             number = found.most if alone and isinstance(found, Shared) else found
             limits.setdefault(name, []).append(number)
         for name, rate in self.rates.items():
-            limits.setdefault(name, []).append(Rate(rate.rpm, rate.tpm))
+            shared = None if alone else rate.shared
+            limits.setdefault(name, []).append(Rate(rate.rpm, rate.tpm, shared=shared))
         return limits
 
     def make_budget(self) -> Budget | None:
         """The budget; None if there is none."""
-        given = self.budget
-        if given is None:
-            return None
-        return Budget(requests=given.requests, tokens=given.tokens, usd=given.usd)
+        return None if self.budget is None else self.budget.make()
 
     def make_place(self) -> WorkPlace | None:
         """Where attempts run; None: in this process."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from fanwise.core.shares import Due
-from fanwise.journal.leases import LeaseRow, News, SharedBook
+from fanwise.journal.leases import Change, LeaseRow, News, SharedBook, T
 
 
 class MemoryLeases:
@@ -18,6 +18,7 @@ class MemoryLeases:
         self.lock = threading.RLock()
         self.rows: dict[str, dict[str, LeaseRow]] = {}
         self.books: dict[str, MemoryLeaseBook] = {}
+        self.kept: dict[tuple[str, bool], bytes] = {}
 
 
 class MemoryLeaseBook(SharedBook):
@@ -33,6 +34,13 @@ class MemoryLeaseBook(SharedBook):
     def open(self, name: str) -> Iterator[MemoryLeaseTable]:
         with self._leases.lock:
             yield MemoryLeaseTable(self._leases.rows.setdefault(name, {}))
+
+    def update(self, name: str, change: Change[T], *, lasting: bool) -> T:
+        with self._leases.lock:
+            now = time.time() if lasting else time.monotonic()
+            kept, result = change(self._leases.kept.get((name, lasting)), now)
+            self._leases.kept[name, lasting] = kept
+        return result
 
     def tell(self, name: str, rows: Sequence[LeaseRow]) -> None:
         for row in rows:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 import msgspec
 
 from fanwise.core.shares import Due
-from fanwise.journal.leases import LeaseRow, News, SharedBook
+from fanwise.journal.leases import Change, LeaseRow, News, SharedBook, T
 from fanwise.journal.postgres.connect import PostgresConnection, connect, driver, postgres_errors
 
 CHANNEL = "fanwise_leases"
@@ -23,6 +23,9 @@ LOCK = 0x66616E78
 """The first half of the locks' numbers; the second is the hash of the cap's name."""
 TABLE = """CREATE UNLOGGED TABLE IF NOT EXISTS leases (
     name text, holder text, row text, PRIMARY KEY (name, holder))"""
+LASTING = "shared_budgets"
+"""The same, for what survives a crash of the server."""
+LOAD = "SELECT row FROM {} WHERE name = ? AND holder = ''"
 SAVE = """INSERT INTO leases VALUES (?, ?, ?)
     ON CONFLICT (name, holder) DO UPDATE SET row = excluded.row"""
 REMOVE = "DELETE FROM leases WHERE name = ? AND holder = ?"
@@ -55,6 +58,7 @@ class PostgresLeaseBook(SharedBook):
             connection = connect(self._at)
             connection.execute(f"SELECT pg_advisory_lock({LOCK}, 0)")
             connection.execute(TABLE)  # two that create it at once would fail
+            connection.execute(TABLE.replace("UNLOGGED ", "").replace("leases", LASTING))
             connection.execute(f"SELECT pg_advisory_unlock({LOCK}, 0)")
             connection.execute(f"LISTEN {CHANNEL}")
             self._connection = connection
@@ -67,6 +71,19 @@ class PostgresLeaseBook(SharedBook):
             connection = self._connected()
             with connection.raw.transaction():
                 yield PostgresLeaseTable(connection, name)
+
+    def update(self, name: str, change: Change[T], *, lasting: bool) -> T:
+        """See `LeaseBook`."""
+        table = LASTING if lasting else "leases"
+        with postgres_errors(self._at):
+            connection = self._connected()
+            with connection.raw.transaction():
+                now = PostgresLeaseTable(connection, name).now
+                found = connection.execute(LOAD.format(table), (name,)).fetchone()
+                kept, result = change(None if found is None else found[0].encode(), now)
+                saved = SAVE.replace("leases", table)
+                connection.execute(saved, (name, "", kept.decode()))
+        return result
 
     def tell(self, name: str, rows: Sequence[LeaseRow]) -> None:
         """To all: each knows its own holders."""

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from fanwise.core.budget import Budget
 from fanwise.errors import CommandFailed
 from fanwise.kernel.confined import ending_of, hint_of, run_in_workspace, scratch_folder
 from fanwise.kernel.fan_out import fan_out
@@ -121,7 +120,7 @@ class PlanItemWork:
         async def once(_: str) -> Any:
             return msgspec.to_builtins(await self._leaf(item))
 
-        budget = Budget(requests=given.requests, tokens=given.tokens, usd=given.usd)
+        budget = given.make()
         # Its key says what it is of: with another beginning it is another.
         found = await fan_out(once, [item.of], cap=1, key=str, name=LEAF_FAN_OUT, budget=budget)
         return msgspec.convert(found[0].unwrap(), LeafResult)
