@@ -225,6 +225,7 @@ HARMLESS = [
     'printf %s "$(case a in a) printf %s {{ x }};; esac)"',
     "printf %s {{ x }} 2> /dev/null",
     "printf '%*s' 0 {{ x }}",
+    'v={{ x }}; printf -v 2> /dev/null; printf %s "$v"',
     ': "${NO:=5}"; : $((NO)); printf %s {{ x }}',
     "echo \\${{ x }} > /dev/null; printf %s {{ x }}",
 ]

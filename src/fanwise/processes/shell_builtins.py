@@ -179,7 +179,7 @@ def _hold(name: Word, given: list[Word], command: Command, line: Line) -> None:
             if not (word.fixed or _READ_OPTION.fullmatch(last.text)):
                 raise Refused("a line with `read` into a variable whose name is computed")
     elif name.text == "printf" and holds and names[0].startswith("-v"):
-        held.add(names[0][2:] or names[1])
+        held |= {names[0][2:], *names[1:2]}
     elif name.text == "getopts":
         held |= {"OPTARG"} if POSITIONAL in held or holds else set()
     elif holds and name.text in ("cd", "pushd"):

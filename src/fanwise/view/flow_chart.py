@@ -2,6 +2,8 @@
 
 Steps nest, so a chart is a tree, and a tree needs no general layout: each part knows its size,
 and its parts are put inside it. A chart in a report must not need a program that may be missing.
+Libraries were looked at: `graphviz` and `pygraphviz` need that program (`--format dot` is for it),
+`grandalf` and `networkx` know no frames around nodes, elk, dagre and mermaid need JavaScript.
 `templates/flow.html` draws it; `flow_text.py` has the same chart for Mermaid and Graphviz.
 """
 
