@@ -161,7 +161,7 @@ def test_one_that_does_not_verify_is_repaired_and_one_that_fails_begins_anew(
         if len(given.tries) == 1:
             raise ValueError("lost")
 
-    verify = "test $(grep -c '#' {files}) = 2 || { echo left > left.txt; exit 1; }"
+    verify = "test \"$(grep -c '#' {files})\" = 2 || { echo left > left.txt; exit 1; }"
     ended = do(repo, CallWorker(work), leaf(), how(tmp_path, retry=3, verify=verify))
 
     # It is repaired; that fails by itself; so the third begins anew, and the fourth repairs it.
