@@ -100,3 +100,16 @@ def test_a_bad_file_is_refused_with_its_place(place: Place, file: Path) -> None:
     told = place.run("simulate", "m.yaml")
     assert told.returncode == 2
     assert b"m.yaml:5:27: matrix.prompts.one.prompt: there is no `input.texd`" in told.stderr
+
+
+def test_on_a_cluster_it_says_how_busy_the_driver_is_and_what_is_lost(
+    place: Place, file: Path
+) -> None:
+    base = ("simulate", "m.yaml", "--latency", "openai=2s", "--json")
+    told = place.run(*base, "--nodes", "2", "--workers", "2", "--node-mtbf", "10s")
+    found = json.loads(told.stdout)["cluster"]
+    assert found["seconds"] > 20 and found["lost_nodes"] > 0 and 0 < found["driver_busy"] < 0.01
+    calm = json.loads(place.run(*base, "--nodes", "2").stdout)["cluster"]
+    assert calm["seconds"] == pytest.approx(20, abs=0.1) and calm["lost_nodes"] == 0
+    assert place.run(*base, "--node-mtbf", "1h").returncode == 2
+    assert place.run(*base, "--nodes", "2", "--node-mtbf", "x").returncode == 2

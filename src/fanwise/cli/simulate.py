@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fanwise.journal.port import AttemptRecord, Journal, RunRecord
-    from fanwise.specs.system import SimulatingSystem
+    from fanwise.specs.system import End, SimulatingSystem
 
 HELP = """Estimate how long a file takes, and what it costs.
 
@@ -43,6 +43,9 @@ sequential run, the shortest time any schedule could reach, the cost, which cap
 or rate is the bottleneck, how much of each is used, and the time with other
 caps.
 
+--nodes N --workers W also estimates a run of a matrix on a Ray cluster: how busy
+its one driver is, and with --node-mtbf 5h what lost nodes cost.
+
 Exit codes: 0 simulated, 2 bad usage or file.
 """
 
@@ -57,6 +60,16 @@ def simulate(
     ] = None,
     learn: Annotated[
         str | None, typer.Option("--learn", metavar="RUN", help="Learn latencies from this run.")
+    ] = None,
+    nodes: Annotated[
+        int | None, typer.Option("--nodes", metavar="N", min=1, help="On a cluster of N nodes.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option("--workers", metavar="W", min=1, help="Workers on each node.")
+    ] = 1,
+    node_mtbf: Annotated[
+        str | None,
+        typer.Option("--node-mtbf", metavar="TIME", help="A node is lost so often, such as 5h."),
     ] = None,
     journal: JournalOption = None,
     as_json: JsonOption = False,
@@ -76,6 +89,10 @@ def simulate(
     learned, recorded = ([], None) if learn is None else _attempts(journal, learn, system)
     assumed = Assumed(given, learned, learn or "", recorded)
     end = system.simulate(document, assumed, **options.of(system))
+    if nodes is not None:
+        end = _on_nodes(end, nodes, workers, node_mtbf)
+    elif node_mtbf is not None:
+        raise UsageError("--node-mtbf is of the nodes of a cluster", "Give --nodes as well")
     if as_json:
         print_json({"file": file, "kind": system.name, "notes": list(end.notes), **end.document})
         return end.exit_code
@@ -83,6 +100,46 @@ def simulate(
         print_line(line)
     say_lines(list(end.notes))
     return end.exit_code
+
+
+def _on_nodes(end: End, nodes: int, workers: int, mtbf: str | None) -> End:
+    """The same items on a cluster: the caps are those that the simulation found to bind."""
+    import msgspec
+
+    from fanwise.core.cluster_model import ClusterModel, estimate
+    from fanwise.view.formats import duration_text
+
+    cells, work_s = end.document.get("cells"), end.document.get("one_after_another_s")
+    alone_s = end.document.get("predicted_s")
+    if not cells or not work_s or not alone_s:
+        raise UsageError("--nodes is for files with cells: a matrix", "Leave it out")
+    model = ClusterModel(
+        nodes=nodes,
+        workers=workers,
+        most=max(1, round(work_s / alone_s)),
+        mtbf_s=_mtbf(mtbf),
+    )
+    found = estimate(model, cells, work_s / cells)
+    lines = [
+        "",
+        f"on {nodes} nodes x {workers} workers: {duration_text(found.seconds)}, with the same caps",
+        f"driver busy        {found.driver_busy:.0%}; at 100% more nodes do not help",
+        f"lost nodes         {found.lost_nodes}, {found.begun_again} items begun again",
+    ]
+    document = {**end.document, "cluster": msgspec.to_builtins(found)}
+    return msgspec.structs.replace(end, document=document, output=[*end.output, *lines])
+
+
+def _mtbf(text: str | None) -> float | None:
+    from fanwise.specs.model import seconds
+
+    try:
+        found = None if text is None else float(seconds(text))
+    except ValueError as error:
+        raise UsageError(f"--node-mtbf {text!r}: {error}", "Write a time, such as 5h") from None
+    if found is not None and found <= 0:
+        raise UsageError(f"--node-mtbf is {text!r}", "Write a time, such as 5h")
+    return found
 
 
 def _latency(text: str) -> tuple[str, str]:
