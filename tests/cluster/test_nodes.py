@@ -58,3 +58,19 @@ def test_nodes_that_die_at_random_change_nothing_in_a_matrix(seed: int, tmp_path
     assert 60 <= found["requests"] <= 60 + len(found["lost"])
     assert found["most"] <= 6 + len(found["lost"]), "a killed client may be seen late"
     assert found["left"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray has no wheel here")
+def test_nodes_that_die_change_nothing_in_a_plan_and_in_checks(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.cluster.plan_program", str(tmp_path), "1"],
+        cwd=ROOT, capture_output=True, text=True, timeout=400, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    found = json.loads((tmp_path / "found.json").read_text())
+    for name in ("plan", "optimize"):
+        assert found[name]["same"] and found[name]["killed"]
+        assert found[name]["twice"] == found[name]["lost"]
+    assert found["plan"]["lost"] != []
+    assert found["left"] == []

@@ -92,8 +92,6 @@ class Budget:
 
         Each path counts once, however often it is opened, and covers everything inside it.
         """
-        if self.share is not None:
-            return  # it is in the book
         if not any(f"{path}/".startswith(f"{counted}/") for counted in self._counted):
             self._counted.add(path)
             for usage in usages:
