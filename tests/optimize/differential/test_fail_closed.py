@@ -97,6 +97,25 @@ def test_a_waiver_never_covers_a_recorded_call() -> None:
     assert (found.rejecting, found.allowed) == ([differs], [])
 
 
+def test_a_true_for_a_number_that_comes_back_as_it_is_rejects_nobody() -> None:
+    def differs(label: str, ours: object, theirs: object) -> Differs:
+        entry = PlannedCall(1, 0, label, "strict", "once")
+        one, other = ({"out": ["value", None], "args": [[], [], x]} for x in (ours, theirs))
+        return Differs(entry, 0, "value", one, other)
+
+    given = differs("[0] one element, True", 1, True)
+    subclass = differs("[0][0] a subclass", 5, ["object", None, "IntLike", ["base", 5]])
+    for each in (given, subclass):
+        assert weigh([each], strict=False, allow=()).rejecting == []
+        assert weigh([each], strict=True, allow=()).rejecting == [each]
+    for bad in (
+        differs("[0] one element, True", True, 1),  # a cache that takes one for the other
+        differs("[0] one element, True", 2, True),
+        differs("[0] one element", 1, True),
+    ):
+        assert weigh([bad], strict=False, allow=()).rejecting == [bad]
+
+
 @slow
 def test_an_object_that_only_a_constructor_can_make_is_not_held_against_a_candidate(
     tmp_path: Path,

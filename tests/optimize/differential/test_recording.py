@@ -232,3 +232,35 @@ def test_a_line_that_was_cut_off_by_a_kill_is_left_out(tmp_path: Path) -> None:
     assert found.intact()
     (tmp_path / CALLS).write_text("")
     assert not found.intact()
+
+
+def test_calls_of_functions_that_returned_functions_return_are_followed(tmp_path: Path) -> None:
+    module = """
+        def f(times):
+            def decorate(function):
+                return lambda n: [function(n)] * times
+            return decorate
+    """
+    test = "from mod import f\nassert f(2)(abs)(-3) == [3, 3]\nassert f(1)(abs)(4) == [4]\n"
+    found = recorded(tmp_path, module, test)
+    rows = [json.loads(line) for line in Path(found.file).read_text().splitlines()]
+    assert [len(row["follow"]) for row in rows] == [1, 1], "the calls of the last ones alone"
+    code = (
+        "import json, sys; from fanwise_child.timing import TimedCalls, _function, _load\n"
+        "how = json.loads(sys.argv[1])\n"
+        "rows = [json.loads(line) for line in open(how['calls'])]\n"
+        "subject = TimedCalls(_function({**how, 'recorded': True})[0], rows, _load)\n"
+        "print([call(*args, **kw) for call, args, kw in subject.fresh([0, 1])])"
+    )
+    how = json.dumps(found.how(str(tmp_path / "top"), "mod.py", "f"))
+    argv = [PYTHON, "-c", code, how]
+    env = {"PYTHONPATH": str(INJECTED)}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "[[3, 3], [4]]\n", "what is timed is the last of them"
+
+
+def test_a_generator_that_nobody_reads_to_its_end_is_recorded(tmp_path: Path) -> None:
+    module = "def f(n):\n    while True: yield n\n"
+    test = "from mod import f\nkept = f(1)\nnext(kept)\nleft = f(2)\nnext(left)\nleft.close()\n"
+    found = recorded(tmp_path, module, test)
+    assert sorted(arguments(found, tmp_path)) == [[[1], {}], [[2], {}]]

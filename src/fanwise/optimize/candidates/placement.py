@@ -45,9 +45,21 @@ def place(
     *,
     judges: Collection[str] = (),
 ) -> Placement:
+    """Put it there as `put` does, and say what it comes to."""
+    return _placed(workspace, *put(workspace, candidate, target, judges=judges))
+
+
+def put(
+    workspace: Workspace,
+    candidate: Candidate,
+    target: Target | None,
+    *,
+    judges: Collection[str] = (),
+) -> tuple[list[str], list[str]]:
     """Put it there; `CandidateUnfit` says why it cannot be. The workspace is as new before.
 
-    `judges` are files that it may not change, beside those that are known by their names.
+    Returns the files that it changes, and those that are left out: `judges`, which it may not
+    change, and others that are known by their names.
     """
     meant = _PUT[candidate.kind](workspace, candidate, target)
     changed = workspace.changed_files()
@@ -58,7 +70,7 @@ def place(
     files = workspace.changed_files() if left_out else changed
     _refuse_links(workspace, files)
     _refuse_stand_ins(workspace, files)
-    return _placed(workspace, files, left_out)
+    return files, left_out
 
 
 def count_lines(patch: str) -> int:

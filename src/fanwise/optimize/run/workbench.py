@@ -12,13 +12,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from fanwise.errors import CandidateUnfit
 from fanwise.kernel.confined.settings import LIMITS, Settings
 from fanwise.kernel.in_thread import in_thread, threads_here
 from fanwise.kernel.threads import EndedAnyway
 from fanwise.kernel.workspaces import workspace
 from fanwise.optimize.candidates.candidate import Candidate
-from fanwise.optimize.candidates.placement import Placement
+from fanwise.optimize.candidates.placement import Placement, put
 from fanwise.optimize.checking.static_checks import Finding, check_applies
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.spec.resolved_spec import ResolvedSpec
@@ -102,9 +101,7 @@ class Workbench:
     async def placed(self, candidate: Candidate) -> AsyncIterator[Workspace]:
         """One with a candidate in it, which was placed before. `CandidateUnfit`."""
         async with workspace(self._pool) as found:
-            finding, placed = await self.place(found, candidate)
-            if placed is None:
-                raise CandidateUnfit(finding.reason)
+            await in_thread(lambda: put(found, candidate, self.case.target, judges=self.judges))
             yield found
 
     async def _take(self) -> Workspace:

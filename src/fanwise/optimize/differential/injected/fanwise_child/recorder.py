@@ -211,8 +211,7 @@ class CallStore:
         self.counts: dict[str, int] = {"seen": 0, "distinct": 0, "inner": 0}
         self.unstorable: dict[str, int] = {}
         self._made: dict[int, tuple[Any, bytes, bytes]] = {}
-        self._unended: dict[int, Call] = {}
-        atexit.register(self.finish)
+        atexit.register(self.tell)
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, lazy: bool = False) -> Call:
         """Record a call that is about to be made, if it is worth it."""
@@ -223,8 +222,6 @@ class CallStore:
             begun = time.perf_counter()
             try:
                 self._look(call)
-                if lazy and call.line is not None and not call.taps:
-                    self._unended[id(call)] = call
             except Exception as error:  # a test must not fail because somebody looks at it
                 self._cannot(error)
             self._spent += time.perf_counter() - begun
@@ -274,7 +271,6 @@ class CallStore:
     def ended(self, call: Call, error: BaseException | None, took: float) -> None:
         """Write a call that has ended."""
         line, begun = call.line or {}, time.perf_counter()
-        self._unended.pop(id(call), None)
         line["seconds"] = took
         try:
             if call.taps:
@@ -285,12 +281,6 @@ class CallStore:
         except Exception as failure:  # as above
             self._cannot(failure)
         self._spent += time.perf_counter() - begun
-
-    def finish(self) -> None:
-        """Write generators that nobody has read to their end, and how many calls there were."""
-        for call in list(self._unended.values()):
-            self.ended(call, None, 0.0)
-        self.tell()
 
     def tell(self) -> None:
         """Write how many calls there were."""
