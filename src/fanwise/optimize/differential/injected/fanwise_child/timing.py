@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter_ns
-from types import FunctionType, SimpleNamespace
+from types import AsyncGeneratorType, CoroutineType, FunctionType, SimpleNamespace
 from typing import Any
 
 from .argument_kinds import opened
@@ -71,8 +71,7 @@ class TimedCalls:
         self.size = len(rows)
         self.follows = [n for n, row in enumerate(rows) if row and row.get("follow")]
         """Calls that return a function that the tests called."""
-        self.exhaust: Callable[[Function], Function] | None = None
-        """Set if results are lazy."""
+        self.exhaust: Callable[[Function], Function] | None = None  # set if results are lazy
         self._load = load
         self._load_follow = load_follow
         self._make = _make
@@ -242,10 +241,6 @@ def _exhausting(function: Function) -> Function:
     return exhausted
 
 
-def _is_lazy(value: Any) -> bool:
-    return inspect.iscoroutine(value) or inspect.isasyncgen(value) or isinstance(value, Iterator)
-
-
 # -- timing --------------------------------------------------------------------------------------
 
 
@@ -373,7 +368,8 @@ def _calibrated(subject: TimedCalls) -> dict[str, Any]:
     """How many passes make a sample long enough, and how many samples are worth their time."""
     everything = list(range(subject.size))
     _, gave = _sample(subject, everything, 1)
-    lazy = any(_is_lazy(value) for value in gave)
+    kinds = (Iterator, CoroutineType, AsyncGeneratorType)
+    lazy = any(isinstance(value, kinds) for value in gave)
     if lazy:
         subject.exhaust = _exhausting
     passes, spent = _enough(subject, everything, 1, LONG_ENOUGH_NS)
@@ -382,7 +378,7 @@ def _calibrated(subject: TimedCalls) -> dict[str, Any]:
         for each in classes_of(subject.rows)
     ]
     found = {"loops": passes, "samples": _how_many(spent), "lazy": lazy, "sample_ns": spent}
-    return {**found, "classes": classes, "makes": bool(subject.follows)}
+    return found | {"classes": classes, "makes": bool(subject.follows)}
 
 
 def _enough(subject: TimedCalls, which: list[int], passes: int, wanted: int) -> tuple[int, int]:
