@@ -240,6 +240,14 @@ def test_missing_scores_and_too_few_inputs_prove_nothing() -> None:
     assert judge([], "exact", at_least=0.5).verdict == "not judged"
 
 
+def test_a_control_need_not_meet_what_is_expected_of_models() -> None:
+    axes = {"model": NO_MODEL, "strategy": "never", "repeat": "1"}
+    wrong = [Scored(f"c{n}", {**axes, "input": f"i{n}"}, "done", {"exact": 0.0}) for n in range(99)]
+    found = judge([*wrong, *(cell(n) for n in range(99))], "exact", at_least=0.9)
+    assert (found.of, found.verdict) == ("m s", "proven")
+    assert judge(wrong, "exact", at_least=0.9).verdict == "refuted", "where there is nothing else"
+
+
 def test_a_verdict_is_as_sure_as_the_file_asks() -> None:
     cells = [cell(n, scores={"exact": float(n < 54)}) for n in range(60)]
     assert judge(cells, "exact", at_least=0.85).verdict == "undecided"

@@ -315,10 +315,15 @@ def test_the_map_of_inputs_counts_failures_as_the_run_does(
 
 
 @pytest.mark.parametrize(
-    ("price", "said"), [(Price(1e3, 0.0), "0.4320"), (None, "unknown"), (Price(1e-2, 0.0), "e-0")]
+    ("price", "said", "verdict"),
+    [
+        (Price(1e3, 0.0), "0.4320", "refuted"),
+        (None, "unknown", "not judged"),
+        (Price(1e-2, 0.0), "e-0", "proven"),
+    ],
 )
 def test_what_judges_cost_stands_beside_what_answers_cost(
-    tmp_path: Path, price: Price | None, said: str
+    tmp_path: Path, price: Price | None, said: str, verdict: str
 ) -> None:
     journal = tmp_path / "j.db"
     grading = ScriptedModel(
@@ -331,3 +336,5 @@ def test_what_judges_cost_stands_beside_what_answers_cost(
         assert said in line and "0.0000" not in line
     (tile,) = [each for each in tiles(state, analyse(state)) if each.name == "dollars"]
     assert tile.about.startswith("and ") and tile.about.endswith(" for judges")
+    expect = {"cost": ExpectationSpec.model_validate({"at_most": 0.1})}
+    assert [each.verdict for each in judge(None, "honest", state, expect)] == [verdict]

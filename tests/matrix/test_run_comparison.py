@@ -12,6 +12,7 @@ import pytest
 from fanwise.errors import ModelUnreachable, UsageError
 from fanwise.matrix import Matrix, exact, run_matrix_sync
 from fanwise.matrix.state.run_comparison import Side, compare_sides
+from fanwise.matrix.views.run_comparison import comparison_lines
 from fanwise.testing import ScriptedModel
 from tests.cli.support import Place
 from tests.view.seen import Seen
@@ -120,6 +121,7 @@ def test_two_files_of_the_same_name_are_two_sides(folder: Path) -> None:
         (["first", "first"], "each once"),
         (["first", "nothing"], "nothing"),
         (["gone.jsonl", "first"], "cannot read gone.jsonl"),
+        (["first", "cells.csv"], "cells.csv is not JSON lines"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(folder: Path, given: list[str], said: str) -> None:
@@ -213,3 +215,4 @@ def test_a_failure_counts_as_its_run_counts_it(
     (contrast,) = found.contrasts
     assert (contrast.pairs, contrast.difference.value) == (pairs, change)
     assert (contrast.failed_first, contrast.missing) == (1, 2 - pairs)
+    assert ["b", "1"] in [line.split()[:2] for line in comparison_lines(found)], "also unscored"

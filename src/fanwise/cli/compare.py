@@ -51,6 +51,9 @@ def compare(
         if each.endswith(".jsonl"):
             sides.append(ComparedRun(each, exported_rows(Path(each))))
             continue
+        if each.endswith((".csv", ".parquet")):
+            step = "Export the run again: fanwise export RUN --output FILE.jsonl"
+            raise UsageError(f"{each} is not JSON lines", step)
         with recorded_version(journal, each) as (opened, run, version):
             found = installed(run.kind)
             if not isinstance(found, ComparingSystem):

@@ -14,6 +14,7 @@ from fanwise.matrix.cells.cell import NO_MODEL
 from fanwise.matrix.state.expectations import Judgement
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.recorded_matrix import read_matrix
+from fanwise.matrix.state.versions import versions
 from fanwise.matrix.stats.data import axis_values
 from fanwise.matrix.stats.summary import GroupSummary, Total, summarize
 from fanwise.matrix.views.analysis import Analysis, analyse, document_of, lines_of, pass_tables
@@ -116,7 +117,9 @@ def report(
     analysis = analyse(found)
     palette = Palette(axis_values(analysis.cells, "model"))
     templates = Templates("fanwise.matrix.views", palette=palette, scorers=analysis.scorers)
-    lanes, past = read_lanes(journal, run.id), history(journal, run.id)
+    lanes = read_lanes(journal, run.id)
+    edited = len(versions(journal, run.id)) > 1  # else all cells would be read again, for nothing
+    past = history(journal, run.id) if edited else []
     sections = list(_sections(templates, run, found, analysis, palette, lanes, past))
     if judgements:
         sections.insert(0, templates.section("expectations", "Expected", judgements=judgements))
@@ -142,7 +145,7 @@ def _sections(
     section, spec = templates.section, JSON.decode(run.spec)
     if analysis.cells:
         yield from _results(templates, analysis, palette)
-    if len(past) > 1:
+    if past:
         yield section("history", "History", run=run, histories=list(score_histories(past)))
     if lanes:
         clock = busy_clock(span for spans in lanes.values() for span in spans)

@@ -65,7 +65,7 @@ def comparison_lines(found: SideComparison) -> list[str]:
             for each in found.contrasts
         ]  # fmt: skip
         lines += ["", *aligned(rows)]
-    lines += ["", *aligned([["", "P50", "P90", "USD"], *map(_cost_row, found.summaries)])]
+    lines += ["", *aligned([["", "FAILED", "P50", "P90", "USD"], *map(_cost_row, found.summaries)])]
     lines += late_lines(found.summaries)
     for each in found.contrasts:
         flipped = found.flipped(each.scorer)
@@ -100,7 +100,7 @@ def _number(value: float | None) -> str:
 
 def _cost_row(group: GroupSummary) -> list[str]:
     high = "-" if group.ran_s.p90 is None else f"{group.ran_s.p90:.2f} s"
-    return [group.axes["run"], median_text(group), high, usd_text(group.usd)]
+    return [group.axes["run"], f"{group.failed:,}", median_text(group), high, usd_text(group.usd)]
 
 
 def _flip_row(pair: RowPair, scorer: str) -> list[str]:
