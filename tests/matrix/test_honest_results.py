@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -27,15 +28,23 @@ from fanwise.matrix.state.recorded_matrix import read_matrix
 from fanwise.matrix.state.results import fault_of
 from fanwise.matrix.system import SYSTEM, judge
 from fanwise.matrix.views.analysis import analyse
+from fanwise.matrix.views.cells import FIELDS, cells_data
 from fanwise.matrix.views.page import report, tiles
-from fanwise.matrix.views.rows import input_map
+from fanwise.matrix.views.rows import Palette, input_map
 from fanwise.matrix.views.text import describe_run, end_of
 from fanwise.models.names import Price
 from fanwise.specs.system import Report
 from fanwise.testing import ScriptedModel
+from tests.cli.support import Place
 from tests.view.seen import Seen
 
 ROWS = [{"id": f"i{n}", "text": f"text {n}", "label": "good"} for n in range(8)]
+
+
+CRASHING = """
+def answer(subject):
+    return {f"i{n}": "good" for n in range(2, 8)}[subject.input["id"]]
+"""
 
 
 async def sound(subject: Subject) -> str:
@@ -122,6 +131,19 @@ def test_failed_as_missing_leaves_a_crash_out_and_says_so(tmp_path: Path) -> Non
     assert state.options.failed_as is None
 
 
+def test_scoring_again_does_not_lose_the_cells_that_failed(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    (tmp_path / "mine.py").write_text(CRASHING)
+    fields = {"name": "honest", "inputs": ROWS, "prompts": {"s": {"call": "mine:answer"}},
+              "score": [{"exact": "input.label"}]}  # fmt: skip
+    (tmp_path / "m.json").write_text(json.dumps({"matrix": fields}))
+    ran, again = place.run("run", "m.json"), place.run("score", "honest")
+    assert b"0.750 [0.409, 0.929]" in ran.stdout
+    assert again.stdout.splitlines()[1].split()[:7] == ran.stdout.splitlines()[1].split()[:7]
+    missing = place.run("score", "honest", "--failed-as", "missing").stdout
+    assert b"1.000" in missing and b"2 of 8 missing" in missing
+
+
 def _table(journal: Path, run_id: str) -> list[dict[str, Any]]:
     with closing(open_journal(journal, read_only=True)) as opened:
         return list(SYSTEM.table(opened, opened.run(run_id)).rows)
@@ -182,6 +204,9 @@ def test_input_expected_answer_score_and_reason_stand_together(tmp_path: Path) -
     assert (row["expected_exact"], row["expected_regex"]) == ("mixed", "^mixed$")
     assert row["input_data"] == {"text": "so so", "label": "mixed", "more": {"n": [1, 2]}}
     assert all(row[f"reason_{name}"] for name in ("exact", "regex", "f1", "json"))
+    data = cells_data(state, Palette([]))
+    expected = data["rows"][0][FIELDS.index("expected")]
+    assert [data["texts"][place] for place in expected[:3]] == ["mixed", "^mixed$", "so so"]
     assert "label: mixed" in page.html and "expected \\u0027mixed\\u0027" in page.html
 
 
@@ -334,6 +359,7 @@ def test_what_judges_cost_stands_beside_what_answers_cost(
     for lines in (page.lines, describe_run(state, fully=False), end_of(state).output):
         (line,) = [each for each in lines if each.startswith("judges cost")]
         assert said in line and "0.0000" not in line
+    assert {each.scores["judge"].reason for each in state.results} == {"fine"}
     (tile,) = [each for each in tiles(state, analyse(state)) if each.name == "dollars"]
     assert tile.about.startswith("and ") and tile.about.endswith(" for judges")
     expect = {"cost": ExpectationSpec.model_validate({"at_most": 0.1})}

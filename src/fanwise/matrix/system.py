@@ -133,20 +133,26 @@ class RunnableMatrix:
         done = await execute(self.compiled, run, self._asked, score_only=self._score_only)
         if self._failed_as is not None:
             done.options = analysis_options(self._failed_as)
-        judged = await in_thread(self._judged, run, done) if self.compiled.spec.expect else []
+        expect = self.compiled.spec.expect
+        journal = None if item_of(run) is not None else run.journal
+        whole = done
+        if journal is not None and (expect or self._score_only):
+            whole = await in_thread(self._whole, journal, run.id, done)
+        judged = []
+        if expect:
+            name = self.title if journal is None else run.id
+            judged = await in_thread(judge, journal, name, whole, expect)
         if self._junit is not None:
             with text_file(self._junit, str(self._junit)) as file:
                 file.write(junit(self.title, judged))
-        return end_of(done, judged)
+        return end_of(done, judged, whole if self._score_only else done)
 
-    def _judged(self, run: Run, done: MatrixState) -> list[Judgement]:
-        """The whole matrix is judged, also what was not asked for this time."""
-        expect, options = self.compiled.spec.expect, done.options
-        if run.journal is None or item_of(run) is not None:
-            return judge(None, self.title, done, expect)
-        whole = read_matrix(run.journal, run.id)
-        whole.options = options
-        return judge(run.journal, run.id, whole, expect)
+    @staticmethod
+    def _whole(journal: Journal, run_id: str, done: MatrixState) -> MatrixState:
+        """With what was not asked for this time, or has no answer that could be scored."""
+        whole = read_matrix(journal, run_id)
+        whole.options = done.options
+        return whole
 
 
 def judge(

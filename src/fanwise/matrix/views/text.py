@@ -71,8 +71,10 @@ REFUTED = 4
 MOST_TEXT = 100
 
 
-def end_of(done: MatrixState, judgements: Sequence[Judgement] = ()) -> End:
-    """The summary on stdout, what is wrong on stderr."""
+def end_of(
+    done: MatrixState, judgements: Sequence[Judgement] = (), shown: MatrixState | None = None
+) -> End:
+    """The summary (of `shown`, if it is more) on stdout, what is wrong on stderr."""
     found = done.results
     document = {
         "digest": digest(found),
@@ -83,9 +85,10 @@ def end_of(done: MatrixState, judgements: Sequence[Judgement] = ()) -> End:
         "expectations": msgspec.to_builtins(judgements),
     }
     failures = [f"{name_of(each)}: {each.error}" for each in done.failed]
-    scored = done.scored
-    groups = groups_of(scored, done.options)
-    lines = group_lines(groups, scorer_names(scored)) + judges_lines(found)
+    whole = shown or done
+    scored = whole.scored
+    groups = groups_of(scored, whole.options)
+    lines = group_lines(groups, scorer_names(scored)) + judges_lines(whole.results)
     notes = _notes(done) + late_lines(groups)
     told = conclusion(scored, done.options)
     lines += ["", *told] if told else []
