@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fanwise.errors import AttemptTimeout, ModelRefused, ModelRejected, UsageError
-from fanwise.models import Message, Options
+from fanwise.models import Message
 from fanwise.models.connect import ModelGroup
 from fanwise.sampling import (
-    Advice,
     BestOf,
     Escalate,
     Hooks,
@@ -89,22 +88,6 @@ async def test_multi_turn_repair_is_a_conversation() -> None:
     ]
     assert [m.content for m in model.requests[2].messages[1::2]] == ["first", "second"]
     assert "it fails: says good" in model.requests[2].messages[2].content
-
-
-@virtual_time
-async def test_advice_is_written_by_a_model_and_goes_into_the_prompt() -> None:
-    adviser = ScriptedModel(["Say good."], name="other:adviser")
-    model = by_turn([BAD, GOOD])
-    short = Options(max_tokens=3)
-    strategy = Advice(adviser)
-    await sample(model, "the task", [good], concurrency_budget=1, strategy=strategy, options=short)
-    (question,) = adviser.requests
-    assert question.options == Options(max_tokens=200)
-    assert "the task" in question.messages[0].content
-    assert "it fails: says good" in question.messages[0].content
-    assert asked(model, 1) == (
-        "the task\n\nAdvice for your answer, after an attempt that failed:\nSay good."
-    )
 
 
 @virtual_time

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from fanwise.sampling.strategies.budget_forcing import BudgetForcing
     from fanwise.sampling.strategies.choose import BestOf, Majority, MinimumBayesRisk
     from fanwise.sampling.strategies.escalate import Escalate
-    from fanwise.sampling.strategies.repair import Advice, MultiTurn, Repair
+    from fanwise.sampling.strategies.repair import MultiTurn, Repair
     from fanwise.sampling.strategies.strategy import Strategy, Turn, add_to_prompt
 
 __all__ = [
-    "Advice",
     "BestOf",
     "BudgetForcing",
     "Draft",
@@ -64,7 +63,7 @@ _HOMES = {
     "strategies.budget_forcing": ("BudgetForcing",),
     "strategies.choose": ("BestOf", "Majority", "MinimumBayesRisk"),
     "strategies.escalate": ("Escalate",),
-    "strategies.repair": ("Advice", "MultiTurn", "Repair"),
+    "strategies.repair": ("MultiTurn", "Repair"),
     "strategies.strategy": ("Strategy", "Turn", "add_to_prompt"),
 }
 

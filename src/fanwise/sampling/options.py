@@ -21,7 +21,7 @@ OPTIONS = (
     declare(
         "sample",
         "--strategy NAME",
-        "rejection, repair (default), multi_turn, advice, best_of, budget_forcing, majority or "
+        "rejection, repair (default), multi_turn, best_of, budget_forcing, majority or "
         "minimum_bayes_risk.",
     ),
     declare(

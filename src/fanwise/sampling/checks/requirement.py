@@ -99,7 +99,7 @@ class Requirement(Protocol):
 
 
 def at_least_tokens(tokens: int, options: Options) -> int | None:
-    """`max_tokens` for a judge or an adviser, which need more than a short answer does."""
+    """`max_tokens` for a judge, which needs more than a short answer does."""
     return None if options.max_tokens is None else max(tokens, options.max_tokens)
 
 

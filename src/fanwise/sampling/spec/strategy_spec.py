@@ -28,12 +28,6 @@ class TemplateSpec(SpecModel):
     template: str | None = None
 
 
-class AdviceSpec(SpecModel):
-    """`{model: …}`: the adviser."""
-
-    model: ModelSpec | None = None
-
-
 class VoteSpec(SpecModel):
     """`{repair: …}`: how an invalid sample is repaired."""
 
@@ -91,7 +85,6 @@ class StrategySpec(SpecModel):
     rejection: SpecModel | None = None
     repair: TemplateSpec | None = None
     multi_turn: TemplateSpec | None = None
-    advice: AdviceSpec | None = None
     best_of: BestOfSpec | None = None
     budget_forcing: BudgetForcingSpec | None = None
     majority: MajoritySpec | None = None
@@ -152,8 +145,6 @@ class StrategySpec(SpecModel):
             options["repair"] = given.repair.strategy(here.at("repair"))
         if "reward" in options:
             options["reward"] = function(given.reward, here.at("reward"))
-        if "model" in options:
-            options["model"] = given.model.spec()
         if "to" in options:
             options["to"] = [each.spec() for each in given.to]
         options |= _BY.get(options.pop("by", None), {})

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """What it cost, over all calls: samples, judges, advice, retries, cancelled ones too."""
+    """What it cost, over all calls: samples, judges, retries, cancelled ones too."""
 
     samples: int = 0
     requests: int = 0

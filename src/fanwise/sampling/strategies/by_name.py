@@ -8,14 +8,13 @@ from difflib import get_close_matches
 from fanwise.errors import UsageError
 from fanwise.sampling.strategies.budget_forcing import BudgetForcing
 from fanwise.sampling.strategies.choose import BestOf, Majority, MinimumBayesRisk
-from fanwise.sampling.strategies.repair import Advice, MultiTurn, Repair
+from fanwise.sampling.strategies.repair import MultiTurn, Repair
 from fanwise.sampling.strategies.strategy import Strategy
 
 STRATEGIES: Mapping[str, Callable[..., Strategy]] = {
     "rejection": Strategy,
     "repair": Repair,
     "multi_turn": MultiTurn,
-    "advice": Advice,
     "best_of": BestOf,
     "budget_forcing": BudgetForcing,
     "majority": Majority,

@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from fanwise.errors import UsageError
-from fanwise.models.ask import ask
-from fanwise.models.connect import ModelLike, connect
-from fanwise.models.port import Message, Options, Request
-from fanwise.sampling.checks.requirement import at_least_tokens
+from fanwise.models.port import Message
 from fanwise.sampling.samples import Sample
 from fanwise.sampling.strategies.strategy import Strategy, Turn, add_to_prompt, bullets
 
@@ -29,28 +26,6 @@ FOLLOW_UP = """That is not good yet:
 {failures}
 
 Answer again, and mend this. Give only the new answer."""
-
-ADVICE = """A model was given a task, and its answer failed some requirements.
-
-<task>
-{task}
-</task>
-
-<answer>
-{answer}
-</answer>
-
-What was wrong:
-{failures}
-
-Write one or two sentences of advice to the model for its next attempt: what to do differently. \
-Do not write the answer itself."""
-
-LEAST_TOKENS = 200
-"""At least this many for the advice, even where answers are kept short."""
-
-HINT = """Advice for your answer, after an attempt that failed:
-{advice}"""
 
 
 class Repair(Strategy):
@@ -81,28 +56,6 @@ class MultiTurn(Strategy):
             messages.append(Message("assistant", sample.text))
             messages.append(Message("user", _filled(self.template, sample)))
         return replace(turn, request=replace(turn.request, messages=tuple(messages)))
-
-
-class Advice(Strategy):
-    """Lets a model read the failure and write a hint for the next attempt.
-
-    `model`: the adviser; default: the model that is sampled.
-    """
-
-    def __init__(self, model: ModelLike | None = None) -> None:
-        self.model = None if model is None else connect(model)
-
-    async def repair(self, turn: Turn, history: Sequence[Sample]) -> Turn:
-        adviser = self.model or turn.model
-        task = "\n\n".join(message.content for message in turn.request.messages)
-        question = ADVICE.format(
-            task=task, answer=history[-1].text, failures=bullets(history[-1].failures)
-        )
-        options = Options(max_tokens=at_least_tokens(LEAST_TOKENS, turn.request.options))
-        request = Request((Message("user", question),), options, seed=history[-1].seed)
-        reply = await ask(adviser, request, name=f"advice {adviser.name}")
-        hint = HINT.format(advice=reply.text.strip())
-        return replace(turn, request=add_to_prompt(turn.request, hint))
 
 
 def _filled(template: str, sample: Sample) -> str:
