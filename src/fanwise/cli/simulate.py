@@ -104,6 +104,8 @@ def simulate(
 
 def _on_nodes(end: End, nodes: int, workers: int, mtbf: str | None) -> End:
     """The same items on a cluster: the caps are those that the simulation found to bind."""
+    from random import Random
+
     import msgspec
 
     from fanwise.core.cluster_model import ClusterModel, estimate
@@ -119,7 +121,7 @@ def _on_nodes(end: End, nodes: int, workers: int, mtbf: str | None) -> End:
         most=max(1, round(work_s / alone_s)),
         mtbf_s=_mtbf(mtbf),
     )
-    found = estimate(model, cells, work_s / cells)
+    found = estimate(model, cells, work_s / cells, Random(0).random)
     lines = [
         "",
         f"on {nodes} nodes x {workers} workers: {duration_text(found.seconds)}, with the same caps",

@@ -8,7 +8,8 @@ same numbers give the same answer.
 from __future__ import annotations
 
 import heapq
-from random import Random
+import math
+from collections.abc import Callable
 
 import msgspec
 
@@ -45,9 +46,10 @@ class ClusterEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """Items that were on them."""
 
 
-def estimate(model: ClusterModel, items: int, each_s: float, seed: int = 0) -> ClusterEstimate:
-    """Run so many items of this length on the cluster."""
-    chance = Random(seed)
+def estimate(
+    model: ClusterModel, items: int, each_s: float, chance: Callable[[], float]
+) -> ClusterEstimate:
+    """Run so many items of this length on the cluster; `chance` gives numbers from 0 up to 1."""
     room = model.nodes * model.workers * model.at_once
     slots = min(room if model.most is None else min(room, model.most), items)
     down = [_loss(model, chance, 0.0) for _ in range(model.nodes)]
@@ -79,5 +81,5 @@ def estimate(model: ClusterModel, items: int, each_s: float, seed: int = 0) -> C
     )
 
 
-def _loss(model: ClusterModel, chance: Random, after: float) -> float:
-    return float("inf") if model.mtbf_s is None else after + chance.expovariate(1 / model.mtbf_s)
+def _loss(model: ClusterModel, chance: Callable[[], float], after: float) -> float:
+    return math.inf if model.mtbf_s is None else after - model.mtbf_s * math.log(1 - chance())

@@ -71,7 +71,7 @@ class Word:
 
 
 @dataclass
-class Command:
+class SimpleCommand:
     """One simple command, without its redirections."""
 
     words: list[Word] = field(default_factory=list)
@@ -96,7 +96,7 @@ class Command:
 
 
 @dataclass
-class Line:
+class LineFacts:
     """What is known of the whole line."""
 
     text: str
@@ -112,7 +112,7 @@ class Line:
         return any(name in self.held for word in words for name in _NAME.findall(word.text, begin))
 
 
-def judge(command: Command, line: Line) -> None:
+def judge(command: SimpleCommand, line: LineFacts) -> None:
     """Refuse what would evaluate a value; add to the variables that hold one. `Refused`."""
     for word in command.words:
         if word.holds and (found := _EVALUATED_VARIABLE.match(word.text)):
@@ -125,7 +125,7 @@ def judge(command: Command, line: Line) -> None:
         _hold(name, arguments, command, line)
 
 
-def _judge(name: Word, given: list[Word], command: Command, line: Line) -> None:
+def _judge(name: Word, given: list[Word], command: SimpleCommand, line: LineFacts) -> None:
     holds = any(word.holds for word in given)
     if name.holds and (given or name.splits):
         raise Refused("a command whose name is a value, perhaps `eval`")
@@ -167,7 +167,7 @@ def _takes(name: str, given: list[Word], at: int) -> bool:
     return name not in _BUILTINS
 
 
-def _hold(name: Word, given: list[Word], command: Command, line: Line) -> None:
+def _hold(name: Word, given: list[Word], command: SimpleCommand, line: LineFacts) -> None:
     """The variables that get a value by the command."""
     held, holds = line.held, any(word.holds for word in given) or line.mentions(given)
     names = [word.text.partition("[")[0] for word in given]
@@ -213,7 +213,7 @@ def _is_before(word: Word) -> bool:
     return word.text in _WRAPPERS or (word.text in _BEFORE_A_COMMAND and not word.quoted)
 
 
-def _is_program(name: Word, line: Line) -> bool:
+def _is_program(name: Word, line: LineFacts) -> bool:
     """Whether it is a path, or a variable that only the environment sets."""
     if "/" in name.text or not _PLAIN_VARIABLE.fullmatch(name.text):
         return "/" in name.text

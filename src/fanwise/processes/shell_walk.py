@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import repeat
 from typing import NamedTuple
 
-from fanwise.processes.shell_builtins import ASSIGNMENT, POSITIONAL, Command, Line, judge
+from fanwise.processes.shell_builtins import ASSIGNMENT, POSITIONAL, LineFacts, SimpleCommand, judge
 from fanwise.processes.shell_words import (
     ARITHMETIC,
     ARRAY,
@@ -47,7 +47,7 @@ class _HereDocument(NamedTuple):
     delimiter: str
     quoted: bool
     indented: bool
-    command: Command
+    command: SimpleCommand
 
     def ends(self, line: str) -> bool:
         """Whether this line ends the document."""
@@ -61,7 +61,7 @@ class ShellWalk(ShellWords):
     def __init__(
         self, line: str, names: Iterator[str], held: set[str], *, strict: bool, inside: str = BARE
     ) -> None:
-        super().__init__(line, names, Line(line, held, strict, self._scan), inside)
+        super().__init__(line, names, LineFacts(line, held, strict, self._scan), inside)
         self.here_documents: list[_HereDocument] = []
         """Those whose text begins on the next line."""
 
@@ -261,7 +261,7 @@ class ShellWalk(ShellWords):
         context.command.redirects = operator
         return None
 
-    def _announced(self, command: Command, *, indented: bool) -> None:
+    def _announced(self, command: SimpleCommand, *, indented: bool) -> None:
         """`<<WORD`, `<<-'WORD'`: the text comes after this line."""
         while self._sees(" ") or self._sees("\t"):
             self._take(1)

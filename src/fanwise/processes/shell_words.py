@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fanwise.processes.shell_builtins import Command, Line, Refused, Word
+from fanwise.processes.shell_builtins import LineFacts, Refused, SimpleCommand, Word
 
 MARK = "\0"
 """Stands for a value; no line of shell can hold it otherwise."""
@@ -23,7 +23,7 @@ class Context:
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self.command = Command()
+        self.command = SimpleCommand()
         self.word: Word | None = None
         self.cases = 0
         """`case` without its `esac`, in which a `)` closes nothing."""
@@ -36,7 +36,7 @@ class Context:
 class ShellWords:
     """The line so far: what is open in it, and the commands that have ended. `Refused`."""
 
-    def __init__(self, line: str, names: Iterator[str], known: Line, inside: str) -> None:
+    def __init__(self, line: str, names: Iterator[str], known: LineFacts, inside: str) -> None:
         self.line = line
         self.names = names
         self.at = 0
@@ -45,7 +45,7 @@ class ShellWords:
         self.seen = False
         """Whether there is a value in it."""
         self.known = known
-        self.commands: list[Command] = []
+        self.commands: list[SimpleCommand] = []
 
     def _value(self, at: int, quote: str) -> None:
         """The next value is written, if one can stand here; at `at` in `out` its word may begin."""
@@ -118,7 +118,7 @@ class ShellWords:
     def _end_command(self, context: Context) -> None:
         self._end_word(context)
         self.commands.append(context.command)
-        context.command = Command()
+        context.command = SimpleCommand()
 
     # -- the walk ---------------------------------------------------------------------------------
 
