@@ -49,7 +49,7 @@ async def fill(
             server.gate.open()
 
     items = range(options.pop("items", sum(held)))
-    fanned = fan_out(lambda _: ask(model, prompt()), items, cap=100, **options)
+    fanned = fan_out(lambda n: ask(model, prompt(f"question {n}")), items, cap=100, **options)
     outcomes, _ = await asyncio.wait_for(asyncio.gather(fanned, open_when_full()), 60)
     assert len(outcomes.values()) == len(items)
     return tuple(len(server.requests) for server in servers)
