@@ -150,6 +150,35 @@ def test_nothing_that_was_recorded_is_code(pages: Pages, path: Path) -> None:
         assert SCRIPT not in page and "62710561" not in page
 
 
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAE+/w=="
+
+
+def test_a_conversation_shows_tools_and_pictures_and_is_copied_whole(
+    pages: Pages, path: Path
+) -> None:
+    picture = {"media_type": "image/png", "data": PNG}
+    said = {
+        "model": f"openai:{HOSTILE}",
+        "tools": [{"name": "look", "description": HOSTILE}],
+        "messages": [
+            {"role": "user", "content": HOSTILE, "files": [picture]},
+            {"role": "assistant", "content": "", "calls": [{"id": "1", "name": f"c{HOSTILE}"}]},
+        ],
+        "reply": {"model": HOSTILE, "text": HOSTILE, "calls": [{"name": f"d{HOSTILE}"}]},
+    }
+    long = {"model": "openai:m", "messages": [{"role": "user", "content": "x" * 30_000 + "end"}]}
+    longer = {"model": "openai:m", "messages": [{"role": "user", "content": "x" * 90_000}]}
+    values = {"said": said, "long": long, "longer": longer}
+    record(path, "r", values.__getitem__, list(values))
+    page = pages.get("/runs/r/item?in=fan_out&key=said").text
+    assert f'<img class="picture" src="data:image/png;base64,{PNG}"' in page
+    assert "call of a tool" in page and "[calls]" in page and "<h3>tools</h3>" in page
+    assert SCRIPT not in page and "62710561" not in page
+    whole = pages.get("/runs/r/item?in=fan_out&key=long").text
+    assert "The same as curl" in whole and whole.count("xend") == 3, "in each of the copies"
+    assert "too long for this page" in pages.get("/runs/r/item?in=fan_out&key=longer").text
+
+
 def test_files_of_the_view_alone_are_served(pages: Pages) -> None:
     assert pages.get("/static/page.css").headers["content-type"].startswith("text/css")
     for name in ("../app.py", "..%2f..%2fapp.py", "/etc/passwd", "htmx/../../app.py"):
@@ -177,7 +206,13 @@ def test_a_read_only_view_changes_nothing(path: Path) -> None:
     record(path, "r", fails_on_b, ["b"])
     pages = Pages(path, read_only=True)
     assert "Retry failed" not in pages.get("/runs/r").text
-    assert pages.post("/runs/r/act", "action=retry").status == 409
+    actions = [f"action={name}" for name in ("retry", "halt", "cancel", "apply", "rollback")]
+    for body in (*actions, "cap=total&limit=9", "question=approval&choice=approve"):
+        answer = pages.post("/runs/r/act", body)
+        assert (answer.status, "read-only" in answer.text) == (409, True), body
+    journal = open_journal(path)
+    assert [*journal.events("r", "asked")] == []
+    journal.close()
     pages.close()
 
 
@@ -191,7 +226,7 @@ def test_what_makes_no_sense_is_refused(pages: Pages, path: Path) -> None:
 GATE = """\
 workflow: {id: ship, name: ship, version: "1.0.0"}
 steps:
-  - {id: ok, type: gate, message: "Ship <b>it</b>?", options: [approve, reject]}
+  - {id: ok, type: gate, message: "Ship <b>it</b>?", options: [approve, reject, needs work]}
   - {id: after, type: shell, run: "echo shipped"}
 """
 
@@ -205,6 +240,7 @@ def test_a_gate_is_answered_and_nothing_else_can_be_said(pages: Pages, path: Pat
     journal = open_journal(str(path))
     run_file_sync(file, run="flow", journal=journal)
     page = pages.get("/runs/flow").text
+    assert f"resume flow --journal {path} --answer &#39;ok=needs work&#39;" in page
     assert "Ship &lt;b&gt;it&lt;/b&gt;?" in page and 'value="approve"' in page
     for wrong in ("question=ok&choice=--take-over", "question=other&choice=approve", "choice=x"):
         assert pages.post("/runs/flow/act", wrong).status == 409
@@ -362,14 +398,15 @@ def test_the_time_left_has_a_lower_bound_and_the_cap_that_binds(pages: Pages, pa
         journal.submit(ItemStartWrite(7, key, index, ended - 4))
         journal.submit(call)
         journal.submit(ItemEndWrite(7, key, index, "done", ended, 0.0, 4.0, 0.0, "1"))
-    journal.submit(ItemStartWrite(7, "10", 10, now - 9))
+    journal.submit(ItemStartWrite(7, "10", 10, now - 59))
     refused = AttemptWrite(7, "11", "ask", 0.0, 1.0, 0.0, '{"type": "RateLimited", "text": "429"}')
     journal.submit(ItemStartWrite(7, "11", 11, now - 5))
     journal.submit(refused)
     journal.close()
     page = pages.get("/runs/r").text
     assert "cap openai binds (2)" in page
-    assert "at least 2 min 30 s" in page or "at least 150" in page  # 100 queued x 3 s / 2
+    # 100 queued x 30 s of 12 items / 2: of the two in flight nobody knows what they will need
+    assert "at least 2 min 05 s" in page
     assert "100 queued" in page and "1 back off or try again" in page
     assert "$2.5" in page and "of $7.5" in page
     listed = pages.get("/").text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
@@ -47,6 +48,15 @@ def test_no_page_of_any_system_has_code_in_it(pages: Pages, run: str) -> None:
     assert seen, "the hostile text is shown, as text"
 
 
+@pytest.mark.parametrize("run", RUNS)
+def test_no_two_parts_of_a_page_have_the_same_name(pages: Pages, run: str) -> None:
+    """With a screen reader one goes from part to part by name."""
+    page = pages.get(f"/runs/{run}/live").text + pages.get(f"/runs/{run}/sections").text
+    names = re.findall(r'role="region" aria-label="([^"]*)"', page)
+    names += re.findall(r'<h2 id="[^"]*-title">([^<]*)', page)
+    assert sorted(names) == sorted(set(names))
+
+
 def test_cells_are_found_by_axis_score_and_state(pages: Pages) -> None:
     def keys(query: str) -> int:
         return len(links(pages.get(f"/runs/sentiment/items?{query}").text, "/runs/sentiment/item?"))
@@ -55,6 +65,8 @@ def test_cells_are_found_by_axis_score_and_state(pages: Pages) -> None:
     assert keys("of_input=a") == 4
     assert keys("of_input=a&of_strategy=plain") == 2
     assert keys("of_input=nowhere") == 0
+    assert pages.get("/runs/sentiment/items?of_nosuch=1").status == 200
+    assert keys("of_nosuch=1") == keys("of_now=True") == 0
     assert 3 <= keys("score=exact&most=0") < keys("score=exact&most=1") == 8
     assert keys("score=exact&most=nonsense") == 8
     assert keys("status=waiting") == 0
@@ -97,6 +109,20 @@ def test_a_plan_shows_the_difference_that_each_leaf_made(pages: Pages) -> None:
     assert '<span class="minus">-def sum_up(prices)' in page
     assert '<span class="plus">+def total(prices)' in page
     assert "all is well" in page, "the log of the check"
+
+
+def test_a_result_that_cannot_be_written_says_why(tmp_path: Path) -> None:
+    place = project(tmp_path)
+    assert place.run("run", "plan.yaml", "--yes").returncode == 0
+    prices = tmp_path / "shop" / "cart" / "prices.py"
+    prices.write_text("changed since\n")
+    pages = Pages(tmp_path / ".fanwise" / "journal.db")
+    refused = pages.post("/runs/rename/act", "action=apply")
+    assert (refused.status, prices.read_text()) == (409, "changed since\n")
+    assert "the result was not applied" in refused.text and "prices.py" in refused.text
+    assert pages.post("/runs/rename/act", "action=rollback").status == 303
+    assert pages.post("/runs/rename/act", "action=apply").status == 409, "it was rolled back"
+    pages.close()
 
 
 def test_a_workflow_shows_its_graph_and_asks_its_question(pages: Pages) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanwise.models.names import PROVIDERS
+from fanwise.models.port import File, Message, ToolCall
 from fanwise.processes.result import Capture, CommandResult
 from fanwise.web.value_parts import copies_of, value_parts
 from tests.profiles import examples
@@ -45,6 +50,80 @@ def test_a_call_of_a_model_is_a_conversation_with_its_cost_and_a_program() -> No
     names: dict[str, Any] = {}
     exec(program.partition("reply =")[0], names)
     assert [each.content for each in names["messages"]] == ["Be short.", "Hi"]
+
+
+HARD = "it's \"$HOME\" `id` $(id) \\ !x\n@file 'é' \x9b"
+
+
+@pytest.mark.parametrize("scheme", ["openai", "anthropic", "groq", "ollama"])
+def test_a_curl_of_hostile_messages_sends_these_messages_and_nothing_else(
+    scheme: str, tmp_path: Path
+) -> None:
+    """A shell runs it with a `curl` that writes down its arguments."""
+    said = [{"role": "system", "content": HARD}, {"role": "user", "content": HARD}]
+    command = copies_of({"model": f"{scheme}:m'$(id)", "messages": said})["curl"]
+    curl = tmp_path / "curl"
+    curl.write_text('#!/bin/sh\nprintf "%s\\0" "$@"\n')
+    curl.chmod(0o755)
+    key = PROVIDERS[scheme].key
+    own = {f"{scheme.upper()}_BASE_URL": "http://own:1/v1"} if scheme == "ollama" else {}
+    found = subprocess.run(
+        ["/bin/sh", "-c", command],
+        env={"PATH": f"{tmp_path}:/bin:/usr/bin", key: "a key", **own}, cwd=tmp_path,
+        stdout=subprocess.PIPE, check=True,
+    )  # fmt: skip
+    address, *options = found.stdout.decode().split("\0")[:-1]
+    assert (
+        address
+        == {
+            "openai": "https://api.openai.com/v1/chat/completions",
+            "anthropic": "https://api.anthropic.com/v1/messages",
+            "groq": "https://api.groq.com/openai/v1/chat/completions",
+            "ollama": "http://own:1/v1/chat/completions",
+        }[scheme]
+    )
+    assert options[::2] == ["-H"] * (len(options) // 2 - 1) + ["-d"]
+    wanted = "x-api-key: a key" if scheme == "anthropic" else "Authorization: Bearer a key"
+    assert wanted in options
+    body = msgspec.json.decode(options[-1])
+    assert body["model"] == "m'$(id)"
+    if scheme == "anthropic":
+        assert (body["system"], body["messages"]) == (HARD, said[1:])
+    else:
+        assert body["messages"] == said
+
+
+def test_models_without_this_interface_have_no_curl() -> None:
+    said = [{"role": "user", "content": "Hi"}]
+    for name in ("sim:a", "google:gemini", "azure:x", "nosuch:x", "x"):
+        assert "curl" not in copies_of({"model": name, "messages": said}), name
+
+
+def test_a_program_has_the_pictures_and_calls_of_its_messages_and_text_stays_text() -> None:
+    said = [
+        Message("user", HARD, files=(File("image/png", b"\x89PNG"),)),
+        Message("assistant", "", calls=(ToolCall("1", "look", {"at": HARD}),)),
+        Message("tool", "a cat", call_id="1"),
+    ]
+    copies = copies_of({"model": "openai:m", "messages": msgspec.to_builtins(said)})
+    assert list(copies) == ["Python"], "a curl would have to leave them out"
+    names: dict[str, Any] = {}
+    exec(copies["Python"].partition("reply =")[0], names)
+    assert names["messages"] == said
+
+
+def test_pictures_are_shown_and_nothing_else_is_taken_for_one() -> None:
+    def images(**file: str) -> list[str]:
+        message = {"role": "user", "content": "Look", "files": [file]}
+        (part,) = value_parts({"messages": [message]})
+        return [each for each in part.images if each]
+
+    assert images(media_type="image/png", data="iVBO") == ["data:image/png;base64,iVBO"]
+    assert images(media_type="image/svg+xml", data="iVBO") == []
+    assert images(media_type="text/html", data="iVBO") == []
+    assert images(media_type="image/png", data='iVBO" onerror="x') == []
+    assert images(media_type="image/png", url="https://evil.example/x.png") == []
+    assert images(media_type="image/png", data="iVBO" * 1_000_001) == []
 
 
 def test_an_answer_beside_its_reply_is_shown_too() -> None:

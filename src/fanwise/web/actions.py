@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from typing import BinaryIO
 
 import msgspec
 
@@ -28,6 +30,9 @@ ENDING = {
 }
 RESUME = Action("Resume", "Go on with this run? It may spend more.")
 RETRY = Action("Retry failed", "Run what failed again? It may spend more.", ("--retry-failed",))
+
+PATIENCE_S = 60.0
+PREFIX = "fanwise: "
 
 _started: list[subprocess.Popen[bytes]] = []
 """Runs that go on, kept to learn of their end: nobody else would bury them."""
@@ -57,8 +62,14 @@ def act(location: str | None, run_id: str, action: str, who: str) -> None:
             journal.request_cancel(run_id)
         elif action == "halt":
             journal.request_caps(run_id, NOTHING_MORE)
-    if action not in ENDING:
+    if action in ("resume", "retry"):
         _resume(location, run_id, chosen.arguments)
+    elif action not in ENDING:
+        code, said = _resume_and_wait(location, run_id, chosen.arguments)
+        with closing(open_journal(location)) as journal:
+            is_done = action not in possible(journal, journal.run(run_id), failed=1)
+        if code and said and not is_done:
+            raise UsageError(said)
 
 
 def change_cap(location: str | None, run_id: str, name: str, limit: str, who: str) -> None:
@@ -91,14 +102,34 @@ def _record(journal: Journal, run_id: str, **data: str) -> None:
     journal.submit(EventRecord(run_id, time.time(), "asked", told))
 
 
-def _resume(location: str | None, run_id: str, more: Sequence[str]) -> None:
+def _resume(
+    location: str | None, run_id: str, more: Sequence[str], said: BinaryIO | None = None
+) -> subprocess.Popen[bytes]:
     where = [] if location is None else ["--journal", location]
     _started[:] = [each for each in _started if each.poll() is None]
     process = subprocess.Popen(
         [sys.executable, "-m", "fanwise", "resume", run_id, *where, *more],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=said or subprocess.DEVNULL,
         start_new_session=True,
     )
     _started.append(process)
+    return process
+
+
+def _resume_and_wait(location: str | None, run_id: str, more: Sequence[str]) -> tuple[int, str]:
+    """For what takes seconds and may be refused, such as a write: the exit code, and why.
+
+    A code other than 0 does not say that it was refused: a part of the run may have failed before.
+    """
+    with tempfile.TemporaryFile() as said:
+        process = _resume(location, run_id, more, said)
+        try:
+            code = process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            return 0, ""  # the page will show its end
+        said.seek(0)
+        lines = said.read().decode("utf-8", "replace").splitlines()
+    told = [line.removeprefix(PREFIX) for line in lines if line.startswith(PREFIX)]
+    return code, told[-1] if told else ""

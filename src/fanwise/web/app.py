@@ -24,6 +24,7 @@ from fanwise.journal.read_only import RefusesWrites
 from fanwise.kernel.in_thread import in_thread
 from fanwise.specs.system import Report
 from fanwise.view.html import ReportPage, Templates
+from fanwise.view.resume_command import resume_command
 from fanwise.view.system_text import system_of_kind
 from fanwise.web import actions
 from fanwise.web.access import Access, AccessGuard
@@ -63,7 +64,10 @@ class View:
         self._summaries: dict[str, Any] = {}
         self._kept = KeptReads()
         self._scripts: OrderedDict[str, str] = OrderedDict()
-        self._templates = Templates("fanwise.web", query=_query, read_only=read_only)
+        self._templates = Templates(
+            "fanwise.web", query=_query, read_only=read_only,
+            resume_command=lambda run_id, more: resume_command(run_id, location, more),
+        )  # fmt: skip
 
     def app(self, access: Access) -> ASGIApp:
         """Everything behind the guard."""

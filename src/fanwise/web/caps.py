@@ -45,7 +45,7 @@ class CapHistory(NamedTuple):
     covers: str = ""
     """How long that is."""
     held_s: Mapping[str, float] = {}
-    """By cap: for how long an item that ended held a permit of it, on average."""
+    """By cap: for how long an item held a permit of it, on average, or longer."""
 
     def least(self, items_left: int) -> LeastTime | None:
         """The time that so many items like those take at least; None: not known."""
@@ -111,14 +111,16 @@ class _Window:
 
     @property
     def held_s(self) -> dict[str, float]:
-        """By cap, for each item that ended in this time."""
-        ended = sum(span.end < self.until for span in self.spans[TOTAL])
+        """By cap, for each item, at least: of those in flight more calls may be to come."""
+        items = self.spans[TOTAL]
+        ended = [span for span in items if span.end < self.until]
         if not ended:
             return {}
-        return {
-            name: sum(span.end - max(span.start, self.since) for span in spans) / ended
-            for name, spans in self.spans.items()
-        }
+        held = {name: self._held(spans) / len(items) for name, spans in self.spans.items()}
+        return held | {TOTAL: self._held(ended) / len(ended)}
+
+    def _held(self, spans: Sequence[Span]) -> float:
+        return sum(span.end - max(span.start, self.since) for span in spans)
 
     def _add(self, name: str, span: Span) -> None:
         if span.end > self.since:

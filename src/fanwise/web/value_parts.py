@@ -18,7 +18,7 @@ from fanwise.processes.result import CommandResult, ending_in_words
 from fanwise.view.formats import money
 
 OPENAI = "https://api.openai.com/v1"
-ANTHROPIC = "https://api.anthropic.com/v1/messages"
+ANTHROPIC = "https://api.anthropic.com"
 MOST_SAMPLES = 50
 MOST_IMAGE = 4_000_000
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -53,17 +53,26 @@ def copies_of(value: Any) -> dict[str, str]:
     messages = _dicts(value.get("messages"))
     if not messages:
         return {}
-    lines = "".join(
-        f"    Message({_text(each.get('role'))!r}, {_text(each.get('content'))!r}),\n"
-        for each in messages
-    )
-    program = (
-        "import asyncio\n\nfrom fanwise.models import Message, ask\n\n"
-        f"messages = [\n{lines}]\n"
-        f"reply = asyncio.run(ask({value['model']!r}, messages))\nprint(reply.text)\n"
-    )
-    curl = _curl(value["model"], messages)
+    is_text = all(each.keys() <= {"role", "content"} for each in messages)
+    curl = _curl(value["model"], messages) if is_text else None
+    program = _program(value["model"], messages, is_text=is_text)
     return {"Python": program, **({"curl": curl} if curl else {})}
+
+
+def _program(model: str, messages: Sequence[Mapping[str, Any]], *, is_text: bool) -> str:
+    """`is_text`: no message has pictures or calls of tools, which need more than a text."""
+    if is_text:
+        texts = [(_text(each.get("role")), _text(each.get("content"))) for each in messages]
+        lines = "".join(f"    Message({role!r}, {text!r}),\n" for role, text in texts)
+        more, made = "", f"[\n{lines}]"
+    else:
+        lines = "".join(f"    {each!r},\n" for each in messages)
+        more, made = "import msgspec\n", f"msgspec.convert([\n{lines}], list[Message])"
+    return (
+        f"import asyncio\n\n{more}from fanwise.models import Message, ask\n\n"
+        f"messages = {made}\n"
+        f"reply = asyncio.run(ask({model!r}, messages))\nprint(reply.text)\n"
+    )
 
 
 def _curl(model: str, messages: Sequence[Mapping[str, Any]]) -> str | None:
@@ -76,15 +85,18 @@ def _curl(model: str, messages: Sequence[Mapping[str, Any]]) -> str | None:
         return None
     texts = [{n: _text(each.get(n)) for n in ("role", "content")} for each in messages]
     body: dict[str, Any] = {"model": name, "messages": texts}
-    address, key = f"{provider.base_url or OPENAI}/chat/completions", "Authorization: Bearer "
-    headers = []
+    address, path = provider.base_url or OPENAI, "/chat/completions"
+    key, headers = "Authorization: Bearer ", []
     if scheme == "anthropic":
-        address, key, headers = ANTHROPIC, "x-api-key: ", ["-H 'anthropic-version: 2023-06-01'"]
+        address, path = ANTHROPIC, "/v1/messages"
+        key, headers = "x-api-key: ", ["-H 'anthropic-version: 2023-06-01'"]
         system = "\n\n".join(each["content"] for each in texts if each["role"] == "system")
         body["messages"] = [each for each in texts if each["role"] != "system"]
         body |= {"max_tokens": 1024, **({"system": system} if system else {})}
     data = shlex.quote(msgspec.json.encode(body).decode())
-    words = [f"curl {address}", f'-H "{key}${provider.key}"', *headers]
+    if provider.url_variable:
+        address = f"${{{provider.url_variable}:-{address}}}"
+    words = [f'curl "{address}{path}"', f'-H "{key}${provider.key}"', *headers]
     return " \\\n  ".join([*words, "-H 'Content-Type: application/json'", f"-d {data}"]) + "\n"
 
 

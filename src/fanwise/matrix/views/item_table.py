@@ -69,7 +69,7 @@ def _listed(
         row.index: cell
         for row in page
         if (cell := row.decode(Definition)).now
-        and all(str(getattr(cell, axis)) == value for axis, value in wanted.chosen.items())
+        and all(_on_axis(cell, axis) == value for axis, value in wanted.chosen.items())
     }
     results = _results(journal, fan_out, list(cells.values()))
     for place, cell in cells.items():
@@ -83,6 +83,11 @@ def _listed(
             and (not wanted.score or _is_low(result, wanted))
         ):
             yield place, item
+
+
+def _on_axis(cell: Definition, axis: str) -> str | None:
+    """None: there is no such axis, for it comes from an address."""
+    return str(getattr(cell, axis)) if axis in AXES else None
 
 
 def _results(

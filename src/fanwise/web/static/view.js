@@ -40,8 +40,9 @@
     const button = event.target.closest("[data-copy]");
     if (button === null) return;
     const source = document.getElementById(button.dataset.copy);
-    await navigator.clipboard.writeText(source.textContent);
-    button.textContent = "copied";
+    window.getSelection().selectAllChildren(source);
+    await navigator.clipboard?.writeText(source.textContent); // only on this machine or with TLS
+    button.textContent = navigator.clipboard ? "copied" : "selected";
   });
 
   const help = document.getElementById("help");
