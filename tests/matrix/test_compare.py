@@ -159,8 +159,10 @@ def test_intervals_say_which_method_and_why() -> None:
     copies = estimate({"i": [1.0] * 9, "j": [1.0] * 9, "k": [1.0] * 9})
     assert (copies.method, copies.n, copies.units) == ("wilson", 27, 3)
     assert (copies.low, copies.high) == (estimate({"i": [1.0], "j": [1.0], "k": [1.0]}).low, 1.0)
-    assert estimate({"i": [5.0], "j": [4.0]}).note == "each input is one of too few"
+    assert estimate({"i": [5.0], "j": [4.0]}).note == "only 2 inputs: too few for an interval"
     assert estimate({"i": [5.0], "j": [5.0]}).note == "each input scores the same"
+    even = {str(n): [1.0, float(n == 0)] for n in range(10)}
+    assert (estimate(even).low, estimate(even).high) == wilson(11, 20), "no more than the cells"
     graded = {str(n): [3.0 + n] for n in range(12)}
     assert estimate(graded).method == "paired-z" and estimate(graded).low is not None
     assert estimate({}).note == "no scores"

@@ -167,7 +167,9 @@ def test_junit_has_a_test_for_each_expectation_and_nothing_of_an_earlier_run(pla
 @pytest.mark.parametrize(
     "wrong",
     [{"exakt": {"at_least": 1}}, {"exact": {"run": "x"}}, {"cost": {"at_least": 1}},
-     {"no_worse_than": {"at_least": 1}}, {"exact": {}}],
+     {"no_worse_than": {"at_least": 1}}, {"exact": {}},
+     {"failed": {"at_most": 0, "model": "a"}}, {"cost": {"at_most": 1, "strategy": "s"}},
+     {"exact": {"at_least": 0.8, "by": 0.1}}, {"exact": {"at_least": 0.9, "at_most": 0.1}}],
 )  # fmt: skip
 def test_what_cannot_be_judged_is_refused_before_anything_runs(
     place: Place, wrong: dict[str, Any]

@@ -171,6 +171,7 @@ def test_verdicts_are_kept_and_shown_wherever_the_run_is(tmp_path: Path) -> None
         assert f"{len(state.left_out)} cells not needed: their contrasts are settled" in text
         assert "good is better" in text
     assert {c["p_holm"] for c in page.document["contrasts"]} == {None}
+    assert "proven" not in "".join(end_of(state).output) + result._repr_html_()
     assert page.document["verdicts"][0]["decision"] == "second"
     assert page.document["left_out"] == len(state.left_out)
     shown = Seen(page.html).text
@@ -182,6 +183,7 @@ def test_verdicts_are_kept_and_shown_wherever_the_run_is(tmp_path: Path) -> None
     state, page = recorded(again, journal)
     assert (list(state.verdicts), state.waiting) == ([], [])
     assert page.document["contrasts"][0]["p_holm"] < 0.001
+    assert "proven: p < 0.001" in "".join(end_of(state).output)
 
 
 # -- what was expected -----------------------------------------------------------------------------

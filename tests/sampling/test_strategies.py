@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ from fanwise.sampling import (
 from fanwise.sampling.spec.strategy_spec import StrategySpec
 from fanwise.sampling.strategies.agreement import number_in, words_in_common
 from fanwise.sampling.strategies.expressions import value_of
+from fanwise.specs import Document, Where
 from fanwise.testing import ScriptedModel, virtual_time
 
 from .support import BAD, GOOD, by_turn, good
@@ -350,6 +352,14 @@ def test_what_is_no_expression_is_never_evaluated(text: str) -> None:
 @given(st.integers(-9, 9), st.integers(-9, 9), st.integers(1, 9))
 def test_the_value_of_an_expression_is_what_python_computes(a: int, b: int, c: int) -> None:
     assert value_of(f"({a})*({b})+({a})/({c})") == a * b + Fraction(a, c)
+
+
+def test_a_name_with_nothing_below_it_is_that_strategy() -> None:
+    """`repair:` in YAML, and no more."""
+    where = Where(Document("a.yaml", Path(), {}), ())
+    assert isinstance(StrategySpec.model_validate({"repair": None}).strategy(where), Repair)
+    with pytest.raises(ValueError, match="escalate needs a model"):
+        StrategySpec.model_validate({"escalate": None})
 
 
 @pytest.mark.parametrize("after", [1, 2])

@@ -28,10 +28,9 @@ HELP = """Write a run as one HTML file, and print a summary.
   fanwise report RUN --json              the numbers, for programs
   fanwise report RUN@2                   a matrix as it was in version 2
 
-For a matrix: scores with intervals, heat maps of models, strategies and inputs,
-paired comparisons with corrected p-values, pass@k if there are repeats, latency,
-cost per score, a timeline by cap, and every cell with its prompt and answer, to
-search and filter.
+For a matrix: scores with intervals, a heat map of inputs, paired comparisons with
+corrected p-values, pass@k if there are repeats, latency, cost, a timeline by cap,
+and every cell with its prompt and answer, to search and filter.
 
 For optimize: every candidate with its lineage, verdict and reason, its speed-up
 with the interval, the time of each stage, the smallest call that differs with a

@@ -200,7 +200,8 @@ class MatrixResult(msgspec.Struct, frozen=True, kw_only=True):
     def _repr_html_(self) -> str:
         cells = self._scored
         lines = group_lines(groups_of(cells, self.options), scorer_names(cells))
-        return html_lines([*lines, "", *conclusion(cells, self.options)])
+        told = [] if self.left_out else conclusion(cells, self.options)
+        return html_lines([*lines, "", *told])
 
     @property
     def digest(self) -> str:

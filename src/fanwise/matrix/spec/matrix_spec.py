@@ -62,6 +62,13 @@ def check_expectations(expect: Mapping[str, ExpectationSpec], scorers: Sequence[
         ]
         if not bounds or not set(bounds) <= set(wanted):
             raise ValueError(f"expect: {name} takes {' or '.join(f'`{w}`' for w in wanted)}")
+        if name in (COST, FAILED) and (each.model, each.strategy) != ("*", "*"):
+            raise ValueError(f"expect: {name} is of all cells: it takes no `model` or `strategy`")
+        if name != NO_WORSE and each.by:
+            raise ValueError(f"expect: `by` is of {NO_WORSE}; {name} does not take it")
+        low, high = each.at_least, each.at_most
+        if low is not None and high is not None and low > high:
+            raise ValueError(f"expect: {name} cannot be at least {low:g} and at most {high:g}")
 
 
 AXES = ("model", "strategy", "input", "repeat")

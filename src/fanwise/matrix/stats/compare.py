@@ -216,7 +216,7 @@ def _judge(
     interval = paired_interval(means, confidence)
     if interval is None:
         same = min(means) == max(means)
-        few = f"only {len(means)} of {unit}: too few for an interval"
+        few = f"only {many(len(means), unit)}: too few for an interval"
         return (
             "paired-z",
             p,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fanwise.core.counts import many
+from fanwise.matrix.cells.cell import NO_MODEL
 from fanwise.matrix.stats.compare import Contrast, compare
 from fanwise.matrix.stats.data import AnalysisOptions, Scored, compared_axes, scorer_names
 from fanwise.matrix.stats.sequential import ALPHA
@@ -15,15 +16,18 @@ MOST_CELLS = 20_000
 
 
 def conclusion(cells: Sequence[Scored], options: AnalysisOptions) -> list[str]:
-    """Nothing where there is nothing to compare, or where it would take long."""
+    """Nothing where there is nothing to compare, or where it would take long.
+
+    Controls are left out: the known label would be the best, and has nobody to be compared with.
+    """
     if len(cells) > MOST_CELLS:
         return []
-    inputs = many(len({cell.axes["input"] for cell in cells}), "input")
+    asked = [cell for cell in cells if cell.axes["model"] != NO_MODEL] or cells
     return [
-        f"{_sentence(best)} ({scorer}, {inputs})"
-        for scorer in scorer_names(cells)
-        for axis in compared_axes(cells)
-        if (best := _leading(compare(cells, axis, scorer, options=options))) is not None
+        _sentence(best)
+        for scorer in scorer_names(asked)
+        for axis in compared_axes(asked)
+        if (best := _leading(compare(asked, axis, scorer, options=options))) is not None
     ]
 
 
@@ -37,8 +41,16 @@ def _leading(contrasts: Sequence[Contrast]) -> Contrast | None:
 
 
 def _sentence(contrast: Contrast) -> str:
+    """Before it who failed more often, after it what it is about, and which pairs are missing."""
+    before = f"{contrast.failures}; " if contrast.failures else ""
+    counted = many(contrast.difference.units, contrast.difference.unit)
+    missing = f"; {contrast.unpaired}" if contrast.unpaired else ""
+    return f"{before}{_verdict(contrast)} ({contrast.scorer}, {counted}{missing})"
+
+
+def _verdict(contrast: Contrast) -> str:
     by, p = contrast.difference.value or 0.0, contrast.p_holm
-    if by == 0 or p is None:
+    if abs(by) < 1e-9 or p is None:
         return f"{contrast.first} and {contrast.second} score the same"
     better, worse = contrast.first, contrast.second
     if by < 0:
@@ -46,4 +58,5 @@ def _sentence(contrast: Contrast) -> str:
     exact = p_text(p)
     shown = f"p {exact}" if exact.startswith("<") else f"p = {exact}"
     proven = "proven" if p < ALPHA else "not proven"
-    return f"{better} is better than {worse} by {abs(by):.2f}, {proven}: {shown}"
+    size = f"{abs(by):.2f}" if abs(by) >= 0.01 else f"{abs(by):.1g}"
+    return f"{better} is better than {worse} by {size}, {proven}: {shown}"

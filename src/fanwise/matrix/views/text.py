@@ -90,7 +90,8 @@ def end_of(
     groups = groups_of(scored, whole.options)
     lines = group_lines(groups, scorer_names(scored)) + judges_lines(whole.results)
     notes = _notes(done) + late_lines(groups)
-    told = conclusion(scored, done.options)
+    # Where repeats were left out, a test made for one look is too sure: there are the verdicts.
+    told = [] if whole.left_out else conclusion(scored, done.options)
     lines += ["", *told] if told else []
     lines += ["", *expectation_lines(judgements)] if judgements else []
     notes += _undecided(judgements)

@@ -94,6 +94,8 @@ class StrategySpec(SpecModel):
     @model_validator(mode="before")
     @classmethod
     def _name_alone(cls, given: Any) -> Any:
+        if isinstance(given, dict) and list(given.values()) == [None]:
+            (given,) = given  # `repair:` with nothing below it
         if not isinstance(given, str):
             return given
         if given not in cls.model_fields:
