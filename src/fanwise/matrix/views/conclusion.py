@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from fanwise.core.counts import many
 from fanwise.matrix.cells.cell import NO_MODEL
@@ -18,22 +18,22 @@ MOST_CELLS = 20_000
 def conclusion(cells: Sequence[Scored], options: AnalysisOptions) -> list[str]:
     """Nothing where there is nothing to compare, or where it would take long.
 
-    Controls are left out: the known label would be the best, and has nobody to be compared with.
+    It is not of controls: the known label would be the best, and has nobody to be compared with.
     """
     if len(cells) > MOST_CELLS:
         return []
     asked = [cell for cell in cells if cell.axes["model"] != NO_MODEL] or cells
-    return [
-        _sentence(best)
-        for scorer in scorer_names(asked)
-        for axis in compared_axes(asked)
-        if (best := _leading(compare(asked, axis, scorer, options=options))) is not None
-    ]
+    found = (
+        _leading(compare(cells, axis, scorer, options=options), {cell.axes[axis] for cell in asked})
+        for scorer in scorer_names(cells)
+        for axis in compared_axes(cells)
+    )
+    return [_sentence(best) for best in found if best is not None]
 
 
-def _leading(contrasts: Sequence[Contrast]) -> Contrast | None:
-    """The two values with the highest means. None if they cannot be compared."""
-    judged = [each for each in contrasts if each.p_holm is not None and each.pairs]
+def _leading(contrasts: Sequence[Contrast], asked: Set[str]) -> Contrast | None:
+    """Of the values that are asked about, the two best. None if they cannot be compared."""
+    judged = [each for each in contrasts if each.pairs and {each.first, each.second} <= asked]
     means = {each.first: each.mean_first or 0.0 for each in judged}
     means |= {each.second: each.mean_second or 0.0 for each in judged}
     top = set(sorted(means, key=lambda name: means[name])[-2:])
