@@ -148,6 +148,13 @@ def test_a_matrix_is_scored_live_compared_and_filtered(shown: Shown) -> None:
     shown.page.goto(shown.view.at("/runs/sentiment/items?of_input=b&of_strategy=plain"))
     shown.page.get_by_role("link", name="sim:small").click()
     shown.see("Is it any good? It broke")
+    shown.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    fold = shown.page.locator("details", has_text="The same as Python")
+    fold.locator("summary").click()
+    fold.get_by_role("button").click()
+    fold.get_by_role("button", name="copied").wait_for()
+    copied = shown.page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("import asyncio") and "Is it any good? It broke" in copied
     assert shown.said == []
 
 
