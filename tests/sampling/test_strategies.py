@@ -354,10 +354,14 @@ def test_the_value_of_an_expression_is_what_python_computes(a: int, b: int, c: i
     assert value_of(f"({a})*({b})+({a})/({c})") == a * b + Fraction(a, c)
 
 
+def from_file(given: Any) -> Strategy:
+    where = Where(Document("a.yaml", Path(), {}), ())
+    return StrategySpec.model_validate(given).strategy(where)
+
+
 def test_a_name_with_nothing_below_it_is_that_strategy() -> None:
     """`repair:` in YAML, and no more."""
-    where = Where(Document("a.yaml", Path(), {}), ())
-    assert isinstance(StrategySpec.model_validate({"repair": None}).strategy(where), Repair)
+    assert isinstance(from_file({"repair": None}), Repair)
     with pytest.raises(ValueError, match="escalate needs a model"):
         StrategySpec.model_validate({"escalate": None})
 
@@ -395,6 +399,22 @@ async def test_a_vote_by_number_counts_what_answers_come_to() -> None:
     boxed: list[list[Any]] = [[r"so \boxed{3}"], [r"\boxed{2\sqrt{3}} in 2024"], ["\\sqrt{12}"]]
     result = await sample(by_turn(*boxed), "x", strategy=Majority(number), winner="first", cap=3)
     assert result.text == boxed[1][0]
+
+
+@pytest.mark.parametrize(
+    ("given", "texts", "chosen"),
+    [
+        ({"majority": {}}, ["3", "0.5", "1/2"], 0),
+        ({"majority": {"by": "number"}}, ["3", "0.5", "1/2"], 1),
+        ({"minimum_bayes_risk": {}}, ["a b c d", "c d a b", "c d a b e"], 0),
+        ({"minimum_bayes_risk": {"by": "rouge_l"}}, ["a b c d", "c d a b", "c d a b e"], 1),
+    ],
+)
+@virtual_time
+async def test_a_file_says_by_what_a_vote_counts(given: Any, texts: list[str], chosen: int) -> None:
+    rows: list[list[Any]] = [[text] for text in texts]
+    result = await sample(by_turn(*rows), "x", strategy=from_file(given), winner="first", cap=3)
+    assert result.text == texts[chosen]
 
 
 def test_rouge_l_goes_by_the_order_of_words_too() -> None:
