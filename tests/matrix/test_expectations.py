@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -227,6 +228,14 @@ def test_a_latency_is_not_refuted_by_what_this_process_adds_to_it() -> None:
     slow = [cell(n, 5.0, lag_s=1.5, in_flight=64) for n in range(100, 120)]
     assert judge(fast + slow, "latency_p95", at_most="3s").verdict == "refuted"
     assert judge(fast, "latency_p95", at_most="3s").verdict == "proven"
+
+
+def test_a_cost_that_is_too_high_is_not_shown_as_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    spent = SimpleNamespace(usd=2e-5, scoring_usd=0.0)
+    monkeypatch.setattr(Cells, "results", [spent])
+    monkeypatch.setattr(Cells, "waiting", [])
+    found = judge([], "cost", at_most=1e-5)
+    assert (found.verdict, found.measured) == ("refuted", "2.0e-05")
 
 
 def test_missing_scores_and_too_few_inputs_prove_nothing() -> None:

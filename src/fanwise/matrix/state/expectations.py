@@ -24,7 +24,7 @@ from fanwise.matrix.state.run_comparison import CONTROLS, Side, compare_sides
 from fanwise.matrix.stats.compare import Contrast
 from fanwise.matrix.stats.data import AnalysisOptions, Samples, Scored, unit_axis
 from fanwise.matrix.stats.intervals import Estimate, estimate
-from fanwise.matrix.stats.summary import percentile, summarize
+from fanwise.matrix.stats.summary import dollars, percentile, summarize
 
 Verdict = Literal["proven", "refuted", "undecided", "not judged"]
 SLOW_SHARE = 0.05
@@ -148,7 +148,9 @@ class Judge:
         known = sum(each for each in parts if each is not None)
         known += sum(each.usd_known for each in results if each.usd is None)
         unknown = "some dollars are unknown" if None in parts else ""
-        measured = f"{'≥ ' if unknown else ''}{known:.4f}" if known or not unknown else "unknown"
+        measured = (
+            f"{'≥ ' if unknown else ''}{dollars(known)}" if known or not unknown else "unknown"
+        )
         return _counted(wanted, known, measured, limit, waiting, unknown)
 
     def _no_worse(self, spec: ExpectationSpec) -> Iterator[Judgement]:

@@ -57,6 +57,11 @@ class Total(msgspec.Struct, frozen=True):
     """Cells of which it is not known."""
 
 
+def dollars(amount: float) -> str:
+    """Dollars with four digits, and more where these would say that little is nothing."""
+    return f"{amount:.1e}" if 0 < amount < 5e-5 else f"{amount:.4f}"
+
+
 class ScoreSummary(msgspec.Struct, frozen=True):
     mean: Estimate
     unscored: int

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from fanwise.core.lag import describe_lag
 from fanwise.matrix.state.results import CellResult
 from fanwise.matrix.stats.data import AnalysisOptions, Scored, scorer_names
-from fanwise.matrix.stats.summary import GroupSummary, ScoreSummary, Total, summarize, total
+from fanwise.matrix.stats.summary import (
+    GroupSummary,
+    ScoreSummary,
+    Total,
+    dollars,
+    summarize,
+    total,
+)
 
 GROUP = ("model", "strategy")
 
@@ -71,11 +78,6 @@ def score_text(score: ScoreSummary) -> str:
     text = score.mean.text()
     missing = score.unscored
     return f"{text}, {missing:,} of {score.mean.n + missing:,} missing" if missing else text
-
-
-def dollars(amount: float) -> str:
-    """Dollars with four digits, and more where these would say that little is nothing."""
-    return f"{amount:.1e}" if 0 < amount < 5e-5 else f"{amount:.4f}"
 
 
 def judges_text(results: Iterable[CellResult], form: Callable[[float], str] = dollars) -> str:
