@@ -112,4 +112,6 @@ def test_on_a_cluster_it_says_how_busy_the_driver_is_and_what_is_lost(
     calm = json.loads(place.run(*base, "--nodes", "2").stdout)["cluster"]
     assert calm["seconds"] == pytest.approx(20, abs=0.1) and calm["lost_nodes"] == 0
     assert place.run(*base, "--node-mtbf", "1h").returncode == 2
+    assert place.run(*base, "--workers", "2").returncode == 2
     assert place.run(*base, "--nodes", "2", "--node-mtbf", "x").returncode == 2
+    assert b"hardly ever end" in place.run(*base, "--nodes", "2", "--node-mtbf", "0.1s").stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from random import Random
 
 import pytest
@@ -44,3 +45,11 @@ def test_a_lost_node_costs_its_items_and_the_time_until_it_is_back() -> None:
     assert rough == estimate(
         ClusterModel(nodes=4, workers=1, at_once=1, mtbf_s=3600.0), 400, 60.0, Random(0).random
     )
+
+
+def test_an_item_begins_again_where_there_is_room_and_not_before_its_loss_is_noticed() -> None:
+    model = ClusterModel(nodes=2, workers=1, at_once=1, mtbf_s=100.0, dispatch_s=0.0)
+    losses = iter([150.0, 3000.0])  # of the node with the third item, while the other is idle
+    found = estimate(model, 3, 100.0, lambda: 1 - math.exp(-next(losses) / 100.0))
+    assert (found.lost_nodes, found.begun_again) == (1, 1)
+    assert found.seconds == pytest.approx(150.0 + 2.0 + 100.0)

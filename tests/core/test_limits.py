@@ -525,3 +525,16 @@ def test_an_adaptive_cap_that_is_changed_moves_below_its_new_most() -> None:
     assert (openai.limit, openai.adaptation.most, openai.adaptation.least) == (2, 2, 2)
     caps.ledger.change(openai, 20)
     assert (openai.limit, openai.adaptation.most, openai.most) == (20, 20, 20)
+
+
+@pytest.mark.parametrize("per", [0.1, 1.0, 3.0, 60.0])
+@pytest.mark.parametrize("n", [1, 2, 5, 20, 600])
+def test_a_rate_is_kept_and_used_however_short_its_period_is(n: int, per: float) -> None:
+    bucket, now, begun = Bucket.of_requests(n, per), 0.0, list[float]()
+    while now < 20 * per:
+        while (wait_s := bucket.wait(1.0, now)) > 0:
+            now += wait_s
+        bucket.take(1.0, now)
+        begun.append(now)
+    assert all(late - early >= per - 1e-4 for early, late in zip(begun, begun[n:], strict=False))
+    assert len(begun) >= 0.8 * 20 * n

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fanwise.journal.port import AttemptRecord, Journal, RunRecord
     from fanwise.specs.system import End, SimulatingSystem
 
+LONGEST = 3
+"""Times the mean time between losses: longer items begin again so often that nothing ends."""
 HELP = """Estimate how long a file takes, and what it costs.
 
 \b
@@ -65,8 +67,9 @@ def simulate(
         int | None, typer.Option("--nodes", metavar="N", min=1, help="On a cluster of N nodes.")
     ] = None,
     workers: Annotated[
-        int, typer.Option("--workers", metavar="W", min=1, help="Workers on each node.")
-    ] = 1,
+        int | None,
+        typer.Option("--workers", metavar="W", min=1, help="Workers on each node; else 1."),
+    ] = None,
     node_mtbf: Annotated[
         str | None,
         typer.Option("--node-mtbf", metavar="TIME", help="A node is lost so often, such as 5h."),
@@ -90,9 +93,10 @@ def simulate(
     assumed = Assumed(given, learned, learn or "", recorded)
     end = system.simulate(document, assumed, **options.of(system))
     if nodes is not None:
-        end = _on_nodes(end, nodes, workers, node_mtbf)
-    elif node_mtbf is not None:
-        raise UsageError("--node-mtbf is of the nodes of a cluster", "Give --nodes as well")
+        end = _on_nodes(end, nodes, workers or 1, node_mtbf)
+    elif node_mtbf is not None or workers is not None:
+        what = "--workers" if node_mtbf is None else "--node-mtbf"
+        raise UsageError(f"{what} is of the nodes of a cluster", "Give --nodes as well")
     if as_json:
         print_json({"file": file, "kind": system.name, "notes": list(end.notes), **end.document})
         return end.exit_code
@@ -121,6 +125,12 @@ def _on_nodes(end: End, nodes: int, workers: int, mtbf: str | None) -> End:
         most=max(1, round(work_s / alone_s)),
         mtbf_s=_mtbf(mtbf),
     )
+    if model.mtbf_s is not None and work_s / cells > LONGEST * model.mtbf_s:
+        each = duration_text(work_s / cells)
+        raise UsageError(
+            f"items of {each} hardly ever end on nodes that are lost every {mtbf}",
+            "Give a longer --node-mtbf",
+        )
     found = estimate(model, cells, work_s / cells, Random(0).random)
     lines = [
         "",

@@ -35,7 +35,6 @@ from fanwise.cluster.nodes import Nodes
 from fanwise.cluster.remote_attempt import RemoteAttempt
 from fanwise.cluster.shipping import pack, pack_work
 from fanwise.errors import ClusterError, WorkerLost, WorkersNotReady, one_line
-from fanwise.kernel import meter
 from fanwise.kernel.events import NodeGone, WorkerEvent, WorkerGone, WorkerJoined
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.open_item import OpenItem
@@ -143,7 +142,7 @@ class WorkerPool:
         await sent
         if sent.nested is not None:
             await sent.nested.over()
-        _report(sent, sent.of)
+        sent.report()
         return sent.outcome()
 
     def watch(self, told: Callable[[WorkerEvent], None]) -> Callable[[], None]:
@@ -392,17 +391,3 @@ def _with_caps(packed: bytes, around: OpenItem[Any, Any] | None) -> tuple[bytes,
 
 def _load(link: Link) -> int:
     return len(link.in_flight)
-
-
-def _report(sent: RemoteAttempt, item: OpenItem[Any, Any] | None) -> None:
-    """What the worker measured: for the item's attempt, and for the meter of a call."""
-    if sent.end is None or sent.link is None:
-        return
-    end = sent.end
-    by = meter.Elsewhere(sent.link.name, end.ran_s, end.lag_s, end.in_flight)
-    if not meter.made_elsewhere(by) and item is not None:
-        item.elsewhere = by
-    if sent.end.first_token_s is not None:
-        meter.first_token(sent.end.first_token_s)
-    if sent.end.usage is not None:
-        meter.spent(sent.end.usage)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fanwise.cluster.link import AttemptEnd, Link
 from fanwise.cluster.shipping import unpack, unpack_error
+from fanwise.kernel import meter
 from fanwise.kernel.open_item import OpenItem
 from fanwise.kernel.patient_future import PatientFuture
 
@@ -46,6 +47,19 @@ class RemoteAttempt(PatientFuture[None]):
         self.end, self.error = end, error
         if not self.done():
             self.set_result(None)
+
+    def report(self) -> None:
+        """What the worker measured: for the item's attempt, and for the meter of a call."""
+        end = self.end
+        if end is None or self.link is None:
+            return
+        by = meter.Elsewhere(self.link.name, end.ran_s, end.lag_s, end.in_flight)
+        if not meter.made_elsewhere(by) and self.of is not None:
+            self.of.elsewhere = by
+        if end.first_token_s is not None:
+            meter.first_token(end.first_token_s)
+        if end.usage is not None:
+            meter.spent(end.usage)
 
     def outcome(self) -> Any:
         """The value, or the error that is raised."""

@@ -1,8 +1,8 @@
 """How long items take on a cluster, by a model of it: nodes, dispatch by one driver, lost nodes.
 
 The driver starts one item after the other; each start costs it `dispatch_s`. A node that is lost
-is noticed after `SILENT_S`, and its items begin again; it comes back after `AWAY_S`. Pure: the
-same numbers give the same answer.
+is noticed after `SILENT_S`, and its items begin again where there is room; it comes back, with its
+room, after `AWAY_S`. Pure: the same numbers give the same answer.
 """
 
 from __future__ import annotations
@@ -52,14 +52,20 @@ def estimate(
     """Run so many items of this length on the cluster; `chance` gives numbers from 0 up to 1."""
     room = model.nodes * model.workers * model.at_once
     slots = min(room if model.most is None else min(room, model.most), items)
-    down = [_loss(model, chance, 0.0) for _ in range(model.nodes)]
+    down = [_loss(model, chance, 0.0) for _ in range(min(model.nodes, slots))]
     free = [(0.0, slot % model.nodes) for slot in range(slots)]
     heapq.heapify(free)
     driver = end = 0.0
-    done = again = 0
+    fresh, again = items, 0
+    noticed: list[float] = []
+    """When the driver learns of items that must begin again: after all the others."""
     lost: set[tuple[int, float]] = set()
-    while done < items:
+    while fresh or noticed:
         at, node = heapq.heappop(free)
+        if fresh:
+            fresh -= 1
+        else:
+            at = max(at, heapq.heappop(noticed))
         driver = begun = max(driver, at) + model.dispatch_s
         over = begun + each_s
         while down[node] + AWAY_S < begun:  # it came back meanwhile
@@ -67,12 +73,13 @@ def estimate(
         if down[node] < over:
             lost.add((node, down[node]))
             again += 1
-            heapq.heappush(free, (max(down[node] + AWAY_S, begun + SILENT_S), node))
+            seen = max(down[node], begun) + SILENT_S
+            heapq.heappush(noticed, seen)
+            heapq.heappush(free, (max(down[node] + AWAY_S, seen), node))
             continue
-        done += 1
         end = max(end, over)
         heapq.heappush(free, (over, node))
-    starts = done + again
+    starts = items + again
     return ClusterEstimate(
         seconds=end,
         driver_busy=min(1.0, starts * model.dispatch_s / end) if end else 0.0,

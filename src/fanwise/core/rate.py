@@ -12,6 +12,8 @@ _EPSILON = 1e-9
 # And an event loop calls timers that are due within its clock's resolution. If a bucket insisted
 # on the missing fraction, the same timer would be set and called over and over.
 _SOON_S = 1e-7
+# Of a short period, such as a second, a second's worth is all: then it would fill up too slowly.
+_SHORT_S = 6.0
 
 
 class Bucket:
@@ -34,7 +36,7 @@ class Bucket:
     @classmethod
     def of_requests(cls, n: float, per: float) -> Bucket:
         """At most `n` requests in `per` seconds."""
-        burst = max(1.0, math.floor(n / per))
+        burst = max(1.0, math.floor(n / max(per, _SHORT_S)))
         return cls(burst, max(n - burst + 1, min(n, 1.0)) / per, counts_tokens=False)
 
     @classmethod

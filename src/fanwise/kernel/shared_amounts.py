@@ -28,10 +28,12 @@ from fanwise.errors import JournalError
 from fanwise.kernel.dispatch import dispatcher_of
 
 if TYPE_CHECKING:
-    from fanwise.journal.leases import Change, LeaseBook
+    from fanwise.journal.leases import LeaseBook
     from fanwise.kernel.shared_caps import LeaseKeeper, SharedCapUser
 
 T = TypeVar("T")
+Grant = tuple[dict[str, float], dict[str, float]]
+"""What this process may spend, and what all have spent."""
 TRY_AGAIN_S = 0.5
 PATIENCE_S = 60.0
 """How long to wait for a server that went away."""
@@ -45,26 +47,25 @@ SPARE = 0.01
 class SharedAmount:
     """A rate or a budget that this process shares: one question at a time."""
 
-    lasting = False
-
     def __init__(self, keeper: LeaseKeeper, name: str) -> None:
         self.keeper = keeper
         self.name = name
         self.users: dict[object, SharedCapUser] = {}
         """The fan-outs that use it."""
         self.exchanges = 0
-        self._asking = False
+        self._asking = self._ended = False
         self._failing_since: float | None = None
         self._soon: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def look(self) -> None:
         """Something changed: look at it after what is being done now."""
-        if self._soon is None and not self._asking:
+        if self._soon is None and not self._asking and not self._ended:
             self._soon = self.keeper.loop.call_soon(self._look)
 
     def detach(self) -> None:
         """Its run ends. Fan-outs of other runs with the same object go on with their own keeper."""
+        self._ended = True
         for each in (self._soon, self._timer):
             if each is not None:
                 each.cancel()
@@ -86,23 +87,21 @@ class SharedAmount:
             self._timer.cancel()
         self._timer = self.keeper.loop.call_later(seconds, self._look)
 
-    def _ask(self, change: Change[T], then: Callable[[T], None]) -> None:
+    def _ask(self, work: Callable[[LeaseBook], T], then: Callable[[T], None]) -> None:
         self._asking = True
         self.exchanges += 1
 
         def answered(found: Any) -> None:
             self._asking = False
-            if not self.users:
-                return  # it was detached meanwhile
+            if self._ended:
+                return
             if isinstance(found, Exception):
                 self._failed(found)
             else:
                 self._failing_since = None
                 then(found)
 
-        self.keeper.perform(
-            lambda book: book.update(self.name, change, lasting=self.lasting), answered
-        )
+        self.keeper.perform(work, answered)
 
     def _failed(self, error: Exception) -> None:
         now = self.keeper.loop.time()
@@ -127,7 +126,8 @@ class SharedRate(SharedAmount):
         bucket.look, bucket.owner = self.look, self
 
     def _unhook(self) -> None:
-        self._bucket.look, self._bucket.owner = nobody, None
+        if self._bucket.owner is self:
+            self._bucket.look, self._bucket.owner = nobody, None
 
     def _look(self) -> None:
         self._soon = None
@@ -135,7 +135,8 @@ class SharedRate(SharedAmount):
             return
         resource, bucket = self._resource, self._bucket
         amount = bucket.block(resource.wanted - resource.in_use)
-        bucket.wanted = 0.0
+        if amount <= 0:
+            bucket.wanted = 0.0
         if not amount:
             return
 
@@ -144,9 +145,13 @@ class SharedRate(SharedAmount):
             state, wait_s = take_block(state, bucket.burst, bucket.refill, amount, now)
             return msgspec.json.encode(state), wait_s
 
-        self._ask(change, lambda wait_s: self._taken(amount, wait_s))
+        self._ask(
+            lambda book: book.update(self.name, change, lasting=False),
+            lambda wait_s: self._taken(amount, wait_s),
+        )
 
     def _taken(self, amount: float, wait_s: float) -> None:
+        self._bucket.wanted = 0.0  # who still lacks something says so again
         if amount <= 0 or wait_s <= 0:
             self._use(amount)
             return
@@ -164,8 +169,6 @@ class SharedRate(SharedAmount):
 class SharedMoney(SharedAmount):
     """A shared budget."""
 
-    lasting = True
-
     def __init__(self, keeper: LeaseKeeper, budget: Budget) -> None:
         assert budget.share is not None
         super().__init__(keeper, budget.share.name)
@@ -174,7 +177,9 @@ class SharedMoney(SharedAmount):
         self._holder = uuid.uuid4().hex
         self._renew_at = 0.0
         self._last: BudgetOffer | None = None
+        self._unheard: dict[str, float] = {}
         self._share.look, self._share.owner = self.look, self
+        self._share.spent_by_all = {}  # of another day or book, maybe
 
     def _unhook(self) -> None:
         """What was not spent is given back, and what was spent is told once."""
@@ -187,23 +192,38 @@ class SharedMoney(SharedAmount):
 
     def last_word(self, book: LeaseBook) -> None:
         if self._last is not None:
-            book.update(self.name, _change(self._last), lasting=True)
+            self._exchange(book, self._last)
+
+    def _exchange(self, book: LeaseBook, offer: BudgetOffer) -> Grant:
+        """In the thread. What the book may not have heard is said again: better than never."""
+        for kind, spent in offer.spent.items():
+            self._unheard[kind] = self._unheard.get(kind, 0.0) + spent
+        offer = msgspec.structs.replace(offer, spent=dict(self._unheard))
+
+        def change(kept: bytes | None, now: float) -> tuple[bytes, Grant]:
+            state = None if kept is None else msgspec.json.decode(kept, type=BudgetState)
+            state, found = grant(state, offer, now)
+            return msgspec.json.encode(state), found
+
+        found = book.update(self.name, change, lasting=True)
+        self._unheard.clear()
+        return found
 
     def _look(self) -> None:
         self._soon = None
         budget, share, now = self._budget, self._share, self.keeper.loop.time()
-        if self._asking or not self.users:
+        if self._asking or not (self.users or any(share.granted.values())):
             return
         spare = {kind: SPARE * limit for kind, limit in budget.limits.items()}
         much = any(share.untold[kind] > spare[kind] for kind in spare)
-        if not (budget.awaited or much or now >= self._renew_at):
+        if self.users and not (budget.awaited or much or now >= self._renew_at):
             return
         wanted = budget.wanted
-        if any(wanted.values()):
+        if self.users and any(wanted.values()):
             wanted = {kind: amount + spare[kind] for kind, amount in wanted.items()}
         offer = self._offer(wanted)
         share.tell(offer.spent, offer.reserved)
-        self._ask(_change(offer), lambda found: self._granted(*found))
+        self._ask(lambda book: self._exchange(book, offer), lambda found: self._granted(*found))
 
     def _offer(self, wanted: dict[str, float]) -> BudgetOffer:
         budget, told = self._budget, dict(self._share.untold)
@@ -218,12 +238,3 @@ class SharedMoney(SharedAmount):
         for each in self._budget.worth_a_try():
             each.wake()
         self._look_in(STARVED_S if self._budget.awaited else LASTS_S / 3)
-
-
-def _change(offer: BudgetOffer) -> Change[tuple[dict[str, float], dict[str, float]]]:
-    def change(kept: bytes | None, now: float) -> Any:
-        state = None if kept is None else msgspec.json.decode(kept, type=BudgetState)
-        state, found = grant(state, offer, now)
-        return msgspec.json.encode(state), found
-
-    return change

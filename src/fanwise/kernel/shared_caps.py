@@ -362,6 +362,8 @@ class SharedCapUser:
         return keeper
 
     def leave(self) -> None:
-        for permits in self._using:
-            permits.users.pop(self, None)
+        for found in self._using:
+            found.users.pop(self, None)
+            if isinstance(found, SharedAmount) and not found.users:
+                found.look()
         self._using.clear()
