@@ -18,7 +18,7 @@ CASES = {
     "memory": "100,000 trivial items in memory",
     "durable": "50,000 trivial items on disk, and a million",
     "postgres": "20,000 trivial items on a PostgreSQL server, and eight drivers at once",
-    "shared-caps": "one cap over ten processes, beside a counter that they poll",
+    "shared-caps": "one cap over ten processes, beside a polled counter and a named actor of Ray",
     "reading": "a million items shown and exported",
     "view": "pages of large runs, and what an open page costs",
     "nested": "fan-outs inside a fan-out, over one cap",

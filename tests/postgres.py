@@ -31,7 +31,7 @@ class Server:
     def __init__(self, binaries: Path, folder: Path) -> None:
         self._binaries = binaries
         self._folder = folder
-        self.port = _free_port()
+        self.port = free_port()
         self.address = f"postgresql://fanwise@127.0.0.1:{self.port}/postgres"
         self._process: subprocess.Popen[bytes] | None = None
         self._tool("initdb", "--auth=trust", "--username=fanwise", "--encoding=UTF8",
@@ -98,7 +98,7 @@ class Server:
         self.query("DROP SCHEMA IF EXISTS fanwise CASCADE")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
