@@ -150,6 +150,14 @@ EVALUATE = [
     'y={{ x }}; eval "echo \\$((y))"',
     "y={{ x }}; eval echo '$((' y '))'",
     "y=({{ x }}); echo ${y[@]@P}",
+    "read PS4 <<< {{ x }}; set -x; :",
+    "for RANDOM in {{ x }}; do :; done",
+    "printf -v PS4 %s {{ x }}; set -x; :",
+    'unset PS4; : "${PS4:={{ x }}}"; set -x; :',
+    "mapfile -t -C eval -c 1 <<< {{ x }}",
+    "echo {{ x }} | readarray -tC eval -c1 y",
+    "cat <<E $(echo\n{{ x }}\nE\n)",
+    "cat $(cat <<E)\n{{ x }}\nE",
     # what a command prints that is given one
     'eval "$(echo {{ x }})"',
     "eval `echo {{ x }}`",
@@ -173,6 +181,9 @@ EVALUATE = [
     "set -- {{ x }}; $1",
     'f() { "$@"; }; f eval {{ x }}',
     'echo() { $1 "$2"; }; echo eval {{ x }}',
+    "$NO eval {{ x }}",
+    "$NO $NO2 printf -v {{ x }} 1",
+    "command -p -- eval {{ x }}",
     # redirections, brackets and patterns in front of it
     ">/dev/null eval {{ x }}",
     "2> /dev/null eval {{ x }}",
@@ -224,6 +235,9 @@ HARMLESS = [
     'a=({{ x }} b); for y in "${a[@]}"; do :; done; printf %s "${a[0]}"',
     'printf %s "$(case a in a) printf %s {{ x }};; esac)"',
     "printf %s {{ x }} 2> /dev/null",
+    "(cat <<E) | cat; printf %s {{ x }} 2> /dev/null\nE",
+    "$NO /usr/bin/printf %s {{ x }}",
+    "read -r PS <<< a; printf %s {{ x }}",
     "printf '%*s' 0 {{ x }}",
     'v={{ x }}; printf -v 2> /dev/null; printf %s "$v"',
     ': "${NO:=5}"; : $((NO)); printf %s {{ x }}',
@@ -343,6 +357,36 @@ def test_the_advice_for_a_comparison_runs_nothing(tmp_path: Path) -> None:
     assert output("[ 1 -eq {{ x | from_json }} ] && echo same", tmp_path, x="1") == "same\n"
     with pytest.raises(BadExpression):
         shell_words(Text.parse("[[ {{ x | from_json }} -eq 1 ]]"), {"x": "a[$(touch canary)]"})
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("[ $(grep -c {{ x }} f) -gt 0 ]", 'put "…" around it'),
+        ('printf "%s $HOME" {{ x }}', "write `%s` in it"),
+        ("n=$(grep -c {{ x }} f); echo $((n + 1))", "compute with `expr`"),
+        ("[[ {{ x }} -gt 3 ]]", "compare with `[ ]`"),
+        ("for PS4 in {{ x }}; do :; done", "choose another name"),
+    ],
+)
+def test_an_ordinary_line_that_is_refused_says_what_to_do(line: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        shell_words(Text.parse(line), {"x": "text"})
+    assert hint in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '[ "$(printf %s {{ x }} | wc -l)" -gt 5 ]',
+        'printf "%s %s" "$HOME" {{ x }}',
+        'n=$(printf %s {{ x }} | wc -l); expr "$n" + 1',
+        "[ {{ x }} -gt 3 ]",
+    ],
+)
+def test_what_the_advice_says_is_taken_and_runs_nothing(line: str, tmp_path: Path) -> None:
+    assert run_in_bash(accepted([line]), tmp_path) == []
+    assert accepted([line])
 
 
 def test_each_value_goes_to_its_own_place(tmp_path: Path) -> None:

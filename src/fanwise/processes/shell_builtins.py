@@ -10,7 +10,7 @@ whose name is not written out may be any builtin.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[\])?\+?=")
@@ -112,6 +112,13 @@ class LineFacts:
         return any(name in self.held for word in words for name in _NAME.findall(word.text, begin))
 
 
+def check_names(names: Iterable[str]) -> None:
+    """Refuse variables that hold a value, by `read` or `for`, and are evaluated. `Refused`."""
+    for name in names:
+        if name != "BASH_REMATCH" and _EVALUATED_VARIABLE.match(f"{name}="):
+            raise Refused(f"`{name}`, which is evaluated (choose another name),")
+
+
 def judge(command: SimpleCommand, line: LineFacts) -> None:
     """Refuse what would evaluate a value; add to the variables that hold one. `Refused`."""
     for word in command.words:
@@ -137,6 +144,8 @@ def _judge(name: Word, given: list[Word], command: SimpleCommand, line: LineFact
         raise Refused(f"what `{name.text}` reads, or a line where that is not known")
     if name.text in ("eval", "trap"):
         line.scan(" ".join(word.text for word in given))
+    if name.text in ("mapfile", "readarray") and any(_calls_back(word) for word in given):
+        raise Refused(f"a line with `{name.text} -C`, which runs what it reads,")
     if name.text == "let" and line.mentions(given):
         raise Refused("an argument of `let`")
     computes = name.text == "[[" and any(word.text in _COMPUTES for word in given)
@@ -144,7 +153,14 @@ def _judge(name: Word, given: list[Word], command: SimpleCommand, line: LineFact
         raise Refused("a comparison of numbers")
     for at, word in enumerate(given):
         if word.holds and not _takes(name.text, given, at):
-            raise Refused(f"an argument of `{name.text}`")
+            raise Refused(f"an argument of `{name.text}`{_hint(name.text, given, word)}")
+
+
+def _hint(name: str, given: list[Word], word: Word) -> str:
+    if name == "printf" and not given[0].fixed and word is not given[0]:
+        return " whose format is computed (write `%s` in it)"
+    several = word.splits and name in ("test", "[", "printf")
+    return ' that may be several words (put "…" around it)' if several else ""
 
 
 def _takes(name: str, given: list[Word], at: int) -> bool:
@@ -199,18 +215,33 @@ def _commands(words: list[Word]) -> Iterator[list[Word]]:
         while at < len(words) and (
             _is_before(words[at])
             or ASSIGNMENT.match(words[at].text)
-            or (at and words[at].text.startswith("-") and words[at - 1].text in _WRAPPERS)
+            or (words[at].text.startswith("-") and _follows_wrapper(words[:at]))
         ):
             at += 1
         if at < len(words) and words[at].text == "function":
             at += 2
-        if at < len(words):
+        while at < len(words):
             yield words[at:]
+            at += 1 if _may_be_nothing(words[at : at + 2]) else len(words)
 
 
 def _is_before(word: Word) -> bool:
     """Whether a command may follow it."""
     return word.text in _WRAPPERS or (word.text in _BEFORE_A_COMMAND and not word.quoted)
+
+
+def _follows_wrapper(before: list[Word]) -> bool:
+    """Whether they end with a wrapper and its options: `command -p --`."""
+    texts = [word.text for word in before]
+    while texts and texts[-1].startswith("-"):
+        texts.pop()
+    return bool(texts) and texts[-1] in _WRAPPERS
+
+
+def _may_be_nothing(words: list[Word]) -> bool:
+    """Whether the first may vanish, and the second, which is no value, be the command."""
+    name, *rest = words
+    return not name.fixed and not name.quoted and not name.holds and not any(w.holds for w in rest)
 
 
 def _is_program(name: Word, line: LineFacts) -> bool:
@@ -230,6 +261,10 @@ def _changes_type(name: Word, given: list[Word]) -> bool:
         or (word.text.startswith("$") and not word.fixed)
         for word in given
     )
+
+
+def _calls_back(word: Word) -> bool:
+    return word.text.startswith("-") and "C" in word.text
 
 
 def _is_unknown(word: Word) -> bool:

@@ -23,7 +23,7 @@ from functools import lru_cache
 from itertools import repeat
 
 from fanwise.errors import UsageError
-from fanwise.processes.shell_builtins import Refused
+from fanwise.processes.shell_builtins import Refused, check_names
 from fanwise.processes.shell_walk import ShellWalk
 from fanwise.processes.shell_words import MARK
 
@@ -69,11 +69,12 @@ def _placed(line: str, places: tuple[str, ...] = (), holding: frozenset[str] = f
             walk = ShellWalk(line, names, held, strict=strict)
             walk.run()
             if len(held) == known:  # also through one another, in whatever order
+                check_names(held - holding)
                 return "".join(walk.out)
     except Refused as refused:
         shown = line.replace(MARK, "…")
         raise UsageError(
             f"a value stands inside {refused} of the shell line {shown!r}",
-            "The shell would evaluate its text. Give a number (`{{ x | from_json }}`), compare "
-            "texts with `=`, or pass the value to a program as an argument",
+            "The shell would evaluate its text. Give a number (`{{ x | from_json }}`), compare with "
+            "`[ ]`, compute with `expr`, or pass the value to a program as an argument",
         ) from None

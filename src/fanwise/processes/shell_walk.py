@@ -48,6 +48,8 @@ class _HereDocument(NamedTuple):
     quoted: bool
     indented: bool
     command: SimpleCommand
+    depth: int
+    """In how many substitutions it was announced."""
 
     def ends(self, line: str) -> bool:
         """Whether this line ends the document."""
@@ -272,13 +274,20 @@ class ShellWalk(ShellWords):
         self._refuse_if(MARK in word, "the delimiter of a here-document")
         self.out.append(word)
         bare = word.translate(_NO_QUOTES)
-        self.here_documents.append(_HereDocument(bare, bare != word, indented, command))
+        self.here_documents.append(
+            _HereDocument(bare, bare != word, indented, command, self._depth())
+        )
+
+    def _depth(self) -> int:
+        return sum(each.kind != SUBSHELL for each in self.stack)
 
     def _here_document(self, document: _HereDocument) -> None:
         """In its text a variable is replaced and not split: it needs no quotes.
 
         The shell looks for its end first, and only then for what is in it.
         """
+        apart = document.depth != self._depth()  # shells look for its text in different places
+        self._refuse_if(apart, "a line with a here-document that begins or ends inside `$( )`")
         begin = self.at
         while self.at < len(self.line):
             end = self.line.find("\n", self.at) + 1 or len(self.line)
