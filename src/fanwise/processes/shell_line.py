@@ -75,6 +75,6 @@ def _placed(line: str, places: tuple[str, ...] = (), holding: frozenset[str] = f
         shown = line.replace(MARK, "…")
         raise UsageError(
             f"a value stands inside {refused} of the shell line {shown!r}",
-            "The shell would evaluate its text. Give a number (`{{ x | from_json }}`), compare with "
-            "`[ ]`, compute with `expr`, or pass the value to a program as an argument",
+            "The shell would evaluate its text. Give a number (`{{ x | from_json }}`), compare "
+            "with `[ ]`, compute with `expr`, or pass the value to a program as an argument",
         ) from None

@@ -20,5 +20,6 @@ OPTIONS = (
     ),
     declare("run resume check", "--trust-project", "Import custom step types from .fanwise/steps."),
     Option("project", (), "The folder in which commands run."),
+    Option("workspace", (), "The variables of the workspace that this folder is."),
     Option("retry", (), "Of steps that have no `retry` of their own."),
 )

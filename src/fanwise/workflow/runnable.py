@@ -334,7 +334,7 @@ def _made(
     types = of_project(project) if asked.trust_project else {}
     untrusted = names_of_project(project)
     workflow = load(document, lenient=asked.lenient, types=types, untrusted=untrusted, read=read)
-    where = Project(project, asked.compat is not None, types)
+    where = Project(project, asked.compat is not None, types, asked.workspace)
     return RunnableWorkflow(workflow, where, asked, **more)
 
 

@@ -59,6 +59,9 @@ class Kind:
 
 
 class ByCommand(Kind):
+    def does(self, line: str) -> LeafWorker:
+        return CommandWorker(line)
+
     def edits(self) -> LeafWorker:
         return CommandWorker("printf 'x = 2\\n' > pkg/a.py; echo well")
 
@@ -119,7 +122,7 @@ class ByModel(Kind):
 
 
 class ByWorkflow(Kind):
-    def _of(self, line: str, *inputs: str) -> LeafWorker:
+    def does(self, line: str, *inputs: str) -> LeafWorker:
         file = self.folder / "work.yaml"
         document = {
             "workflow": {"id": "work", "name": "Work", "version": "1.0.0"},
@@ -130,17 +133,17 @@ class ByWorkflow(Kind):
         return WorkflowWorker(read(file))
 
     def edits(self) -> LeafWorker:
-        return self._of("printf 'x = 2\\n' > pkg/a.py; echo well")
+        return self.does("printf 'x = 2\\n' > pkg/a.py; echo well")
 
     def fails(self) -> LeafWorker:
-        return self._of("echo because >&2; exit 3")
+        return self.does("echo because >&2; exit 3")
 
     def splits(self, parts: Any) -> LeafWorker:
         (self.folder / "parts.json").write_text(json.dumps(parts))
-        return self._of(f"cp {self.folder}/parts.json {{{{ inputs.subplans }}}}", "subplans")
+        return self.does(f"cp {self.folder}/parts.json {{{{ inputs.subplans }}}}", "subplans")
 
     def hangs(self) -> LeafWorker:
-        return self._of(f"setsid sleep 600 & echo $! > {self.fifo}; wait")
+        return self.does(f"setsid sleep 600 & echo $! > {self.fifo}; wait")
 
 
 @pytest.fixture(params=[ByCommand, ByCall, ByModel, ByWorkflow])
@@ -268,6 +271,35 @@ def test_a_cancellation_ends_it(kind: Kind, pool: WorkspacePool) -> None:
 
     assert not lives(told)
     pool.give_back(pool.take())  # it was given back
+
+
+@pytest.mark.parametrize("kind", [ByCommand, ByWorkflow], indirect=True)
+def test_a_daemon_ends_with_its_try(
+    kind: ByCommand | ByWorkflow, pool: WorkspacePool, tmp_path: Path
+) -> None:
+    """Else it would go on in the workspace of the next sub-plan."""
+    file = tmp_path / "pid"
+    daemon = f"setsid sh -c 'echo $$ > {file}; exec sleep 1000' > /dev/null 2>&1 &"
+
+    work(pool, kind.does(f"{daemon} until test -s {file}; do sleep 0.01; done"), ask())
+    assert not lives(file.read_text())
+
+
+@pytest.mark.parametrize("kind", [ByCommand, ByWorkflow], indirect=True)
+def test_a_command_has_the_variables_of_the_workspace(
+    kind: ByCommand | ByWorkflow, pool: WorkspacePool, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else Python would import the user's own files, and `git commit` would open an editor."""
+    monkeypatch.setenv("PYTHONPATH", str(repo))
+    monkeypatch.setenv("GIT_EDITOR", "vi")
+    line = 'echo "$GIT_EDITOR $PYTHONPATH" > said'
+
+    def look(here: Workspace, _: WorkResult) -> tuple[str, str]:
+        return (here.path / "said").read_text().strip(), str(here.root)
+
+    said, root = work(pool, kind.does(line), ask(), look)
+    assert said.startswith(f": {root}")
+    assert str(repo) not in said.split(os.pathsep)
 
 
 def _unwrapped(pool: WorkspacePool, worker: LeafWorker, asked: WorkRequest) -> Awaitable[Any]:

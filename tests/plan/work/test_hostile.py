@@ -16,7 +16,6 @@ from fanwise.plan.work.by_command import CommandWorker
 from fanwise.plan.work.settle import MOST_PATCH, MOST_SHOWN
 from fanwise.workspaces import WorkspacePool
 from tests.plan.work.support import FILES, do, done, how, leaf, make_repository, names
-from tests.processes.support import alive, pids_in
 from tests.workspaces.support import everything, git
 
 
@@ -193,17 +192,6 @@ def test_output_is_bounded_and_has_no_secrets(
     assert "ghp-also" not in ended.said
     assert ended.said.count("•••") == 2
     assert str(tmp_path) in ended.said  # PWD is no secret
-
-
-def test_a_daemon_ends_with_its_try(repo: Path, tmp_path: Path) -> None:
-    """Else it would go on in the workspace of the next sub-plan."""
-    file = tmp_path / "pid"
-    daemon = f"setsid sh -c 'echo $$ > {file}; exec sleep 1000' > /dev/null 2>&1 &"
-    line = f"{daemon} until test -s {file}; do sleep 0.01; done; echo > x"
-
-    assert names(do(repo, CommandWorker(line), leaf(), how(tmp_path))) == ["x"]
-    (pid,) = pids_in(file)
-    assert not alive(pid)
 
 
 def test_a_verification_has_no_keys(

@@ -25,7 +25,7 @@ from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult, in_time
 from fanwise.plan.work.subplans import read_subplans
 from fanwise.specs import Document, End, system
 from fanwise.specs.system import runnable_of
-from fanwise.workspaces import Workspace
+from fanwise.workspaces import Workspace, environment
 
 KEY = "workflow"
 PAUSED = 3
@@ -79,9 +79,8 @@ class WorkflowWorker(LeafWorker):
     async def _end(self, given: Mapping[str, str], workspace: Workspace) -> End:
         inputs = {name: value for name, value in given.items() if name in self._declared}
         try:
-            plan = runnable_of(
-                self._system, self._document, {"input": inputs, "project": str(workspace.path)}
-            )
+            around = {"project": str(workspace.path), "workspace": environment(workspace)}
+            plan = runnable_of(self._system, self._document, {"input": inputs, **around})
             inside, caps, budget = RunInside(), plan.caps, plan.budget
             end, _, _ = await as_a_part(
                 plan.execute, KEY, caps=caps, budget=budget, on=getattr(plan, "on", None),

@@ -144,6 +144,7 @@ class Interpreter:
             given_in=frame.home.given_in,
             real_folder=frame.home.real_folder,
             mask=frame.home.mask,
+            workspace=self._project.workspace,
         )
         return self.leaves.execution(step, frame, place, self._since(step, frame))
 

@@ -37,6 +37,8 @@ class RunOptions(msgspec.Struct, frozen=True):
     trust_project: bool = False
     project: str | None = None
     """Where its commands run; None: in the working directory."""
+    workspace: Mapping[str, str] | None = None
+    """The variables of a workspace that its commands run in. Nothing of them stays there."""
     retry: Retry = Retry.none()
     """Of steps that run something and have no `retry` of their own."""
     names: tuple[str, ...] = ()

@@ -47,11 +47,12 @@ async def run_child(
 
     Returns its exit code, stdout and stderr; `StepFailed` with the same if it failed.
     """
+    given = {**(place.workspace or {}), **around.get("env", {})}
     command = Command(
         *words,
         shell=shell,
         cwd=str(place.project / around.get("cwd", "")),
-        env={"SPECKIT_WORKFLOW_DIR": place.real_folder, **around.get("env", {})},
+        env={"SPECKIT_WORKFLOW_DIR": place.real_folder, **given},
         inherit=inherited(),
         keep=KEEP,
         check=False,
@@ -69,7 +70,9 @@ async def _result(command: Command, timeout: float | None, place: StepPlace) -> 
     loop = asyncio.get_running_loop()
     outside(loop, +1)
     try:
-        return await run_command(command, timeout=timeout, hide=place.mask.encoded)
+        return await run_command(
+            command, timeout=timeout, hide=place.mask.encoded, daemons=place.workspace is None
+        )
     except CommandFailed as error:  # it could not be started
         said = error.result.stderr.text if isinstance(error.result, CommandResult) else ""
         code = error.result.exit_code if isinstance(error.result, CommandResult) else 127

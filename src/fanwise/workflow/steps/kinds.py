@@ -29,6 +29,8 @@ class Project(msgspec.Struct, frozen=True):
     """As in spec-kit, values in `run` become parts of the shell line."""
     types: Mapping[str, Function] = {}
     """The project's own types of steps."""
+    workspace: Mapping[str, str] | None = None
+    """If it is a workspace: the variables of commands, of which nothing stays there."""
 
 
 def kinds(project: Project, history: RunHistory, ask: Ask | None) -> Mapping[type[Step], Leaf[Any]]:

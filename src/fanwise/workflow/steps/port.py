@@ -43,6 +43,8 @@ class StepPlace(msgspec.Struct, frozen=True):
     version: str = ""
     """What it would record inside itself counts for this version of it, and for no other."""
     mask: Masker = NO_SECRETS
+    workspace: Mapping[str, str] | None = None
+    """See `Project`."""
 
 
 class Leaf(Protocol[S_contra]):
