@@ -212,7 +212,7 @@ QUESTIONS = {
     "notebook": "recipes/runs",
     "github ci": "guides/ci",
     "agents refactor": "guides/refactor-with-agents",
-    "json schema editor": "reference/file-formats",
+    "json schema editor": "guides/files",
 }
 """What a newcomer types into the search, and the page that answers."""
 
