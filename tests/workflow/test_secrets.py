@@ -438,7 +438,10 @@ def test_what_functions_print_and_subscribers_and_spans_get_is_masked(
         "import sys\n"
         "def out(x):\n"
         "    print('got', x)\n"
-        "    sys.stderr.writelines([x, '\\n'])\n"
+        "    sys.stderr.writelines([x[:5], x[5:], '\\n'])\n"
+        "    sys.stdout.flush()\n"
+        "    for piece in (b'raw ', x[:7].encode(), x[7:].encode()):\n"
+        "        sys.stdout.buffer.write(piece)\n"
         "    raise ValueError(x)\n"
     )
     exporter, provider = InMemorySpanExporter(), TracerProvider()
@@ -462,7 +465,7 @@ def test_what_functions_print_and_subscribers_and_spans_get_is_masked(
     )
     assert (sys.stdout, sys.stderr) == before
     said = capsys.readouterr()
-    assert said.out == "got ***\n" * 2 and said.err == "***\n" * 2
+    assert said.out.splitlines() == ["got ***"] * 2 + ["raw ***raw ***"] and said.err == "***\n" * 2
     found = [each.to_json() for each in exporter.get_finished_spans()]
     assert len(events) > 5 and len(found) > 1 and "ValueError: ***" in repr(result)
     seen = "\n".join([*events, *found, repr(result), said.out, said.err]).encode()

@@ -13,7 +13,8 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, AnyStr, TextIO
+from threading import get_ident
+from typing import Any, AnyStr, Generic, TextIO
 from urllib.parse import quote
 
 MASK = "***"
@@ -54,24 +55,81 @@ class Masker:
         return [self(each) for each in value] if isinstance(value, list | tuple) else value
 
 
+class _WholeLines(Generic[AnyStr]):
+    """Passes lines on when they are whole, so that a secret that comes in pieces is seen.
+
+    Each thread has a line of its own, or they would need a lock.
+    """
+
+    def __init__(self, newline: AnyStr, put: Callable[[AnyStr], object]) -> None:
+        self._newline: AnyStr = newline
+        self._put: Callable[[AnyStr], object] = put
+        self._open: dict[int, AnyStr] = {}
+
+    def add(self, text: AnyStr) -> None:
+        thread = get_ident()
+        whole, newline, rest = (self._open.pop(thread, text[:0]) + text).rpartition(self._newline)
+        if rest:
+            self._open[thread] = rest
+        if newline:
+            self._put(whole + newline)
+
+    def end(self) -> None:
+        """Pass on lines that were never ended."""
+        while self._open:
+            self._put(self._open.popitem()[1])
+
+
 class _Screen:
     """`sys.stdout` or `sys.stderr` with masks, for functions that run in this process."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.masks: list[Masker] = []
+        self._lines = _WholeLines("\n", self._put)
+        self.buffer = _ScreenBytes(self)
 
     def write(self, text: str) -> int:
-        for mask in self.masks:
-            text = mask(text)
-        return self.stream.write(text)
+        self._lines.add(text)
+        return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
         for line in lines:
             self.write(line)
 
+    def end(self) -> None:
+        self._lines.end()
+        self.buffer.lines.end()
+
+    def _put(self, text: str) -> None:
+        for mask in self.masks:
+            text = mask(text)
+        self.stream.write(text)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
+
+
+class _ScreenBytes:
+    """The `buffer` of a screen."""
+
+    def __init__(self, screen: _Screen) -> None:
+        self._screen = screen
+        self.lines = _WholeLines(b"\n", self._put)
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        given = bytes(data)
+        self.lines.add(given)
+        return len(given)
+
+    def _put(self, data: bytes) -> None:
+        for mask in self._screen.masks:
+            masked = MaskedStream(mask.encoded)
+            data = masked.feed(data) + masked.end()
+        self._screen.stream.buffer.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._screen.stream.buffer, name)
 
 
 @contextmanager
@@ -88,6 +146,8 @@ def masked_screens(mask: Masker) -> Iterator[None]:
         yield
     finally:
         for name, screen in screens:
+            if screen.masks == [mask]:
+                screen.end()
             screen.masks.remove(mask)
             if not screen.masks and getattr(sys, name) is screen:
                 setattr(sys, name, screen.stream)
